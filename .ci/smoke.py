@@ -1,0 +1,15 @@
+"""Try an installed land from outside its repository; run by `make dist`."""
+
+from importlib.metadata import version
+from importlib.resources import files
+
+import numpy as np
+
+import land
+from land import datasets
+
+X = datasets.make_half_ellipse(50, random_state=0)
+assert X.shape == (50, 2)
+assert np.isfinite(datasets.half_ellipse_log_density(X)).all()
+assert files(land).joinpath("py.typed").is_file()
+print(f"land {version('land')} works, installed in {land.__path__[0]}")

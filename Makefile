@@ -1,0 +1,84 @@
+# Everything runs in .venv, made on first use and renewed when pyproject.toml changes.
+# Choose the interpreter with `make PYTHON=python3.13 ...` (after `make clean`).
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two targets may want the same environment: pip must not run twice in it at once.
+.NOTPARALLEL:
+
+.PHONY: help demo test lint check-format check-code check-types check-layers format \
+	docs bench dist clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
+		$(MAKEFILE_LIST)
+
+demo: $(VENV)/.plot ## Compute the demonstration and write its figure
+	$(BIN)/land demo
+
+test: lint ## Run everything that must pass: lint, types, layers, tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: check-format check-code check-types check-layers ## Check format, code, types and import layers
+
+check-format: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+
+check-code: $(VENV)/.dev
+	$(BIN)/ruff check .
+
+check-types: $(VENV)/.dev
+	$(BIN)/mypy
+
+check-layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## Format the code and apply the safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.dev ## Run the benchmarks
+	$(BIN)/python -m benchmarks
+
+# The wheel is built from the sdist, so a working wheel vouches for both. The check
+# runs outside the repository: the sources must not be what gets imported.
+dist: $(VENV)/.dev ## Build wheel and sdist; try the wheel in a fresh environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	@set -e; root=$$PWD; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	echo "trying the wheel in a fresh environment"; \
+	"$$root/$(BIN)/python" -m venv "$$fresh/venv"; \
+	"$$fresh/venv/bin/python" -m pip install --quiet --disable-pip-version-check dist/*.whl; \
+	cd "$$fresh"; venv/bin/python "$$root/.ci/smoke.py"
+
+clean: ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist docs/_build docs/generated .hypothesis \
+		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests docs benchmarks -name __pycache__ -type d -prune \
+		-exec rm -rf {} + 2>/dev/null || true
+
+# $(VENV)/.NAME records that the extra NAME is installed, with pyproject.toml as it was.
+$(VENV)/.plot $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.created
+	$(PIP) install --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.created:
+	@command -v "$(PYTHON)" > /dev/null || { \
+		echo "land needs Python 3.11 or newer, but '$(PYTHON)' was not found;" \
+			"try: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "land needs Python 3.11 or newer, but '$(PYTHON)' is" \
+			"$$("$(PYTHON)" --version 2>&1); try: make PYTHON=python3.11" >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+	$(PIP) install --upgrade pip
+	@touch $@

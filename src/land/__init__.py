@@ -1,0 +1,1 @@
+"""The Locally Adaptive Normal Distribution."""
