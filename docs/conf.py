@@ -1,0 +1,31 @@
+"""Sphinx configuration."""
+
+from importlib.metadata import version as installed_version
+
+project = "land"
+author = "The land developers"
+copyright = "2026, The land developers"
+release = installed_version("land")
+version = release
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+]
+
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"land {release}"
+
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_default_options = {"members": True}
+autodoc_typehints = "none"  # docstrings give types in words and shapes
+autosummary_generate = True
+autosummary_ignore_module_all = False
+napoleon_google_docstring = False
+napoleon_use_rtype = False
