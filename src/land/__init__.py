@@ -1,1 +1,28 @@
-"""The Locally Adaptive Normal Distribution."""
+"""land: the Locally Adaptive Normal Distribution and the geodesics below it."""
+
+from land import datasets, metrics
+from land.geodesics import (
+    ExpJacobian,
+    ExpMap,
+    Geodesic,
+    LogMap,
+    exp_jacobian,
+    exp_log_det,
+    exp_map,
+    geodesic,
+    log_map,
+)
+
+__all__ = [
+    "ExpJacobian",
+    "ExpMap",
+    "Geodesic",
+    "LogMap",
+    "datasets",
+    "exp_jacobian",
+    "exp_log_det",
+    "exp_map",
+    "geodesic",
+    "log_map",
+    "metrics",
+]

@@ -1,0 +1,229 @@
+"""First guesses for geodesics: shortest paths through a graph of landmarks.
+
+A learned metric has many locally shortest curves; the straight line often relaxes to a
+bad one. A nearest-neighbour graph over the data, weighted by metric length, finds the
+right valley globally, and costs little because it is built once per metric.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.spatial import KDTree
+
+from land.metrics import Metric
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_NEIGHBOURS = 10
+_ATTACHMENTS = 5
+_QUADRATURE = 4
+# csgraph takes a stored zero for a missing edge.
+_SHORTEST_EDGE = 1e-150
+
+
+@dataclass(frozen=True)
+class Polylines:
+    """Paths of different numbers of corners, padded by repeating the last one."""
+
+    vertices: Array  # (n, k, D)
+    times: Array  # (n, k) fraction of the metric length passed, from 0 to 1
+    lengths: Array  # (n,) metric lengths
+
+
+@dataclass(frozen=True)
+class LandmarkGraph:
+    """Landmarks, their search tree, and the metric lengths of edges between them."""
+
+    points: Array
+    tree: KDTree
+    edges: coo_array
+
+
+_graphs: weakref.WeakKeyDictionary[Metric, LandmarkGraph] = weakref.WeakKeyDictionary()
+
+
+def straight_lines(metric: Metric, bases: Array, targets: Array) -> Polylines:
+    """The straight segments from bases to targets."""
+    return Polylines(
+        vertices=np.stack([bases, targets], axis=1),
+        times=np.broadcast_to([0.0, 1.0], (len(bases), 2)),
+        lengths=segment_lengths(metric, bases, targets),
+    )
+
+
+def shortest_paths(metric: Metric, bases: Array, targets: Array) -> Polylines:
+    """Shortest paths from bases (n, D) to targets (n, D) through the landmarks.
+
+    Without landmarks, and wherever it is shorter, the straight segment.
+    """
+    lines = straight_lines(metric, bases, targets)
+    if metric.landmarks is None or len(metric.landmarks) < 2:
+        return lines
+    graph = _landmark_graph(metric)
+    unique, which = np.unique(bases, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    neighbours, edges = _attach(metric, graph, targets)
+    n_landmarks = len(graph.points)
+    chains = np.full((len(targets), 1), -1)
+    passed = np.zeros((len(targets), 1))
+    lengths = lines.lengths.copy()
+    # One row of distances per base: groups keep memory bounded for many bases.
+    group = max(1, 2**24 // n_landmarks)
+    for first in range(0, len(unique), group):
+        distances, previous = _from_bases(metric, graph, unique[first : first + group])
+        mine = np.flatnonzero((which >= first) & (which < first + group))
+        rows = which[mine] - first
+        through = distances[rows[:, None], neighbours[mine]] + edges[mine]
+        best = np.argmin(through, axis=1)
+        best_length = np.take_along_axis(through, best[:, None], axis=1)[:, 0]
+        better = best_length < lengths[mine]
+        mine, rows, best = mine[better], rows[better], best[better]
+        lengths[mine] = best_length[better]
+        found = _trace(previous, rows, neighbours[mine, best], n_landmarks)
+        reached = np.where(found >= 0, distances[rows[:, None], found], 0.0)
+        chains = _store_rows(chains, mine, found, -1)
+        passed = _store_rows(passed, mine, reached, 0.0)
+    # A missing landmark (-1) repeats the base, at no length.
+    inner = np.where((chains >= 0)[:, :, None], graph.points[chains], bases[:, None])
+    times = passed / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+    return Polylines(
+        vertices=np.concatenate([bases[:, None], inner, targets[:, None]], axis=1),
+        times=np.pad(np.minimum(times, 1.0), ((0, 0), (1, 1)), constant_values=(0, 1)),
+        lengths=lengths,
+    )
+
+
+def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
+    """Metric lengths of straight segments by composite Gauss quadrature."""
+    directions = ends - starts
+    if metric.resolution is None:
+        panels = np.full(len(starts), 4)
+    else:
+        distances = np.linalg.norm(directions, axis=1)
+        panels = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
+        panels = np.clip(panels, 1, 64)
+    nodes, weights = leggauss(_QUADRATURE)
+    nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
+    segment = np.repeat(np.arange(len(starts)), panels)
+    first = np.cumsum(panels) - panels
+    panel = np.arange(len(segment)) - first[segment]
+    fractions = (panel[:, None] + nodes) / panels[segment][:, None]
+    points = (
+        starts[segment][:, None] + fractions[:, :, None] * directions[segment][:, None]
+    )
+    tensors = metric.host_tensors(points.reshape(-1, metric.dim))
+    vectors = np.repeat(directions[segment], _QUADRATURE, axis=0)
+    if tensors.ndim == 2:
+        speeds = np.sqrt(np.sum(tensors * vectors**2, axis=1))
+    else:
+        speeds = np.sqrt(np.einsum("ni,nij,nj->n", vectors, tensors, vectors))
+    pieces = speeds.reshape(-1, _QUADRATURE) @ weights / panels[segment]
+    return np.add.reduceat(pieces, first) if len(starts) else np.empty(0)
+
+
+def _landmark_graph(metric: Metric) -> LandmarkGraph:
+    if metric not in _graphs:
+        assert metric.landmarks is not None
+        points = np.unique(metric.landmarks, axis=0)
+        tree = KDTree(points)
+        left, right = _neighbour_edges(points, tree)
+        lengths = segment_lengths(metric, points[left], points[right])
+        shape = (len(points), len(points))
+        edges = coo_array((np.maximum(lengths, _SHORTEST_EDGE), (left, right)), shape)
+        _graphs[metric] = LandmarkGraph(points, tree, edges)
+    return _graphs[metric]
+
+
+def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
+    """Edges between nearest neighbours, with bridges so that all are connected."""
+    n = len(points)
+    k = min(_NEIGHBOURS + 1, n)
+    _, nearest = tree.query(points, k)
+    left = np.repeat(np.arange(n), k)
+    right = nearest.reshape(-1)
+    while True:
+        graph = coo_array((np.ones(len(left)), (left, right)), (n, n))
+        count, label = connected_components(graph, directed=False)
+        if count <= 1:
+            break
+        bridges = [_bridge(points, label == part) for part in range(count)]
+        left = np.concatenate([left, [pair[0] for pair in bridges]])
+        right = np.concatenate([right, [pair[1] for pair in bridges]])
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    pairs = np.unique(np.stack([low, high], axis=1)[low != high], axis=0)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _bridge(points: Array, inside: NDArray[np.bool_]) -> tuple[int, int]:
+    """The closest pair between a component and the rest."""
+    members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    distances, nearest = KDTree(points[others]).query(points[members])
+    closest = int(np.argmin(distances))
+    return int(members[closest]), int(others[nearest[closest]])
+
+
+def _attach(
+    metric: Metric, graph: LandmarkGraph, points: Array
+) -> tuple[Indices, Array]:
+    """Nearest landmarks of points, and the lengths of the edges to them, (n, k)."""
+    k = min(_ATTACHMENTS, len(graph.points))
+    _, nearest = graph.tree.query(points, k)
+    nearest = nearest.reshape(len(points), k)
+    starts = np.repeat(points, k, axis=0)
+    lengths = segment_lengths(metric, starts, graph.points[nearest.reshape(-1)])
+    return nearest, lengths.reshape(len(points), k)
+
+
+def _from_bases(
+    metric: Metric, graph: LandmarkGraph, bases: Array
+) -> tuple[Array, Indices]:
+    """Distances from bases to all landmarks and the predecessors on the way.
+
+    Bases are appended as nodes that can be left but not entered.
+    """
+    n = len(graph.points)
+    nearest, lengths = _attach(metric, graph, bases)
+    own = np.repeat(np.arange(len(bases)) + n, nearest.shape[1])
+    low, high = graph.edges.coords
+    rows = np.concatenate([low, high, own])
+    columns = np.concatenate([high, low, nearest.reshape(-1)])
+    weights = np.concatenate([graph.edges.data, graph.edges.data, lengths.reshape(-1)])
+    size = n + len(bases)
+    matrix = csr_array(
+        (np.maximum(weights, _SHORTEST_EDGE), (rows, columns)), shape=(size, size)
+    )
+    sources = np.arange(len(bases)) + n
+    return dijkstra(matrix, indices=sources, return_predecessors=True)
+
+
+def _trace(
+    previous: Indices, rows: Indices, last: Indices, n_landmarks: int
+) -> Indices:
+    """Chains of landmarks from base to target, (n, hops), padded in front by -1."""
+    columns = []
+    current = last.copy()
+    active = np.ones(len(current), dtype=bool)
+    while active.any():
+        columns.append(np.where(active, current, -1))
+        current = np.where(active, previous[rows, current], current)
+        active &= current < n_landmarks
+    return np.stack(columns[::-1], axis=1) if columns else np.full((0, 1), -1)
+
+
+def _store_rows(table: Any, rows: Indices, values: Any, empty: float) -> Any:
+    """Write `values`, aligned to the right, into `table`, widened where needed."""
+    width = max(table.shape[1], values.shape[1])
+    wide = np.full((len(table), width), empty, dtype=table.dtype)
+    wide[:, width - table.shape[1] :] = table
+    wide[rows, :] = empty
+    wide[rows, width - values.shape[1] :] = values
+    return wide

@@ -1,0 +1,120 @@
+"""The metric interface: maths for one point, batched for everyone else."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from land._precision import in_float64
+from land._validation import check_points
+
+
+class Metric(abc.ABC):
+    """A smooth field of inner products on R^D.
+
+    A new metric supplies `dim` and `tensor_at`, the tensor at one point as a
+    JAX-traceable function; everything else is derived from it. Where a faster way to
+    evaluate many points at once exists, override `tensor_batch` as well and hold it to
+    `tensor_at` with a test.
+
+    Metrics are JAX pytrees, so their arrays are arguments and not constants of the
+    compiled geodesic solvers: two metrics of the same shapes share one compilation.
+    """
+
+    dim: int
+
+    @property
+    def landmarks(self) -> NDArray[np.float64] | None:
+        """Points of cheap passage through which geodesics may be routed, or None.
+
+        The logarithm map starts from a shortest path through these; without them it
+        starts from the straight line.
+        """
+        return None
+
+    @property
+    def resolution(self) -> float | None:
+        """Distance in coordinates over which the tensor changes, or None if unknown.
+
+        It decides how finely curves are sampled at first; refinement does the rest.
+        """
+        return None
+
+    @abc.abstractmethod
+    def tensor_at(self, point: jax.Array) -> jax.Array:
+        """Tensor at one point: (D,) -> (D,) for a diagonal metric, else (D, D)."""
+
+    def tensor_batch(self, points: jax.Array) -> jax.Array:
+        """Tensors at many points: (n, D) -> (n, D) or (n, D, D), on JAX arrays."""
+        return jax.vmap(self.tensor_at)(points)
+
+    # Public, NumPy-valued views with any leading batch axes.
+
+    def tensor(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Metric tensors as full matrices.
+
+        Parameters
+        ----------
+        x : array_like of shape (..., D)
+
+        Returns
+        -------
+        ndarray of shape (..., D, D)
+        """
+        points = check_points("x", x, self.dim, allow_empty=True)
+        tensors = self.host_tensors(points.reshape(-1, self.dim))
+        if tensors.ndim == 2:
+            tensors = tensors[:, :, None] * np.eye(self.dim)
+        return tensors.reshape(*points.shape, self.dim)
+
+    def log_volume(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Logarithm of the volume element, log sqrt|M(x)|: (..., D) -> (...)."""
+        points = check_points("x", x, self.dim, allow_empty=True)
+        tensors = self.host_tensors(points.reshape(-1, self.dim))
+        if tensors.ndim == 2:
+            values = 0.5 * np.sum(np.log(tensors), axis=-1)
+        else:
+            values = 0.5 * np.linalg.slogdet(tensors)[1]
+        return np.asarray(values).reshape(points.shape[:-1])
+
+    def inner(self, x: ArrayLike, u: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
+        """Inner products u^T M(x) v; `x`, `u` and `v` broadcast over leading axes."""
+        points = check_points("x", x, self.dim, allow_empty=True)
+        left = check_points("u", u, self.dim, allow_empty=True)
+        right = check_points("v", v, self.dim, allow_empty=True)
+        products = np.einsum("...i,...ij,...j->...", left, self.tensor(points), right)
+        return np.asarray(products)
+
+    @in_float64
+    def host_tensors(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """NumPy twin of `tensor_batch` that neither recompiles nor fills memory."""
+        blocks = []
+        for start in range(0, len(points), _BLOCK):
+            block = points[start : start + _BLOCK]
+            size = _bucket(len(block))
+            padded = np.concatenate(
+                [block, np.broadcast_to(block[:1], (size - len(block), self.dim))]
+            )
+            blocks.append(np.asarray(_tensor_batch(self, padded))[: len(block)])
+        if not blocks:
+            shape = jax.eval_shape(self.tensor_at, jnp.zeros(self.dim)).shape
+            return np.empty((0, *shape))
+        return np.concatenate(blocks)
+
+
+_BLOCK = 4096
+
+
+def _bucket(size: int) -> int:
+    """Smallest of a few batch sizes that holds `size` points."""
+    return next(bucket for bucket in (64, _BLOCK) if size <= bucket)
+
+
+@jax.jit
+def _tensor_batch(metric: Any, points: jax.Array) -> jax.Array:
+    return metric.tensor_batch(points)

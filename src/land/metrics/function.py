@@ -1,0 +1,101 @@
+"""Any smooth metric, given as a function of one point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from land._precision import in_float64
+from land._validation import check_count, check_points
+from land.metrics.base import Metric
+
+
+@jax.tree_util.register_pytree_node_class
+class FunctionMetric(Metric):
+    """A metric from a user's function.
+
+    Parameters
+    ----------
+    fn : callable
+        JAX-traceable function of one point, (D,) -> (D,) for a diagonal metric or
+        (D,) -> (D, D) for a full one. Values must be positive definite and smooth.
+    dim : int
+        Number of dimensions D.
+    landmarks : array_like of shape (n, D), optional
+        Points through which geodesics may be routed when the straight line is a poor
+        first guess, typically the data the metric was learned from.
+
+    Examples
+    --------
+    The hyperbolic plane in the Poincaré disk:
+
+    >>> import land
+    >>> def poincare(x):
+    ...     return 4.0 / (1.0 - x @ x) ** 2 * (1.0 + 0.0 * x)
+    >>> metric = land.metrics.FunctionMetric(poincare, dim=2)
+    >>> metric.tensor([0.0, 0.0]).tolist()
+    [[4.0, 0.0], [0.0, 4.0]]
+    """
+
+    def __init__(
+        self,
+        fn: Callable[[jax.Array], jax.Array],
+        dim: int,
+        landmarks: ArrayLike | None = None,
+    ) -> None:
+        self.dim = check_count("dim", dim)
+        if not callable(fn):
+            raise ValueError(f"fn must be callable, got {type(fn).__name__}")
+        self.fn = fn
+        self._check_shape()
+        self._landmarks = (
+            None
+            if landmarks is None
+            else check_points("landmarks", landmarks, self.dim, ndim=2)
+        )
+
+    @property
+    def landmarks(self) -> NDArray[np.float64] | None:
+        """The points given for routing geodesics, or None."""
+        return self._landmarks
+
+    def tensor_at(self, point: jax.Array) -> jax.Array:
+        """The user's function."""
+        return jnp.asarray(self.fn(point), dtype=point.dtype)
+
+    def __repr__(self) -> str:
+        name = getattr(self.fn, "__name__", repr(self.fn))
+        return f"FunctionMetric({name}, dim={self.dim})"
+
+    @in_float64
+    def _check_shape(self) -> None:
+        point = np.zeros(self.dim)
+        try:
+            shape = jax.eval_shape(self.tensor_at, point).shape
+        except Exception as error:
+            raise ValueError(
+                f"fn could not be traced by JAX for a point of shape ({self.dim},): "
+                f"{error}\nUse jax.numpy operations on the point it is given."
+            ) from error
+        if shape not in ((self.dim,), (self.dim, self.dim)):
+            raise ValueError(
+                f"fn must return shape ({self.dim},) for a diagonal metric or "
+                f"({self.dim}, {self.dim}) for a full one, got {shape}"
+            )
+
+    def tree_flatten(self) -> tuple[tuple[()], tuple[Any, int]]:
+        """No arrays: what the function closes over is compiled in."""
+        return (), (self.fn, self.dim)
+
+    @classmethod
+    def tree_unflatten(cls, static: tuple[Any, int], leaves: Any) -> FunctionMetric:
+        """Inverse of `tree_flatten`."""
+        metric = object.__new__(cls)
+        metric.fn, metric.dim = static
+        metric._landmarks = None  # only the host side routes through landmarks
+        return metric

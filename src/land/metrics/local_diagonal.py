@@ -1,0 +1,230 @@
+"""The metric of the paper: inverse local diagonal covariances of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from land._validation import check_points, check_positive
+from land.metrics.base import Metric
+
+# Up to this many dimensions the derivative of h is read off third moments that ride
+# along in the same matrix product; above it, D^2 columns cost more than reverse mode.
+_MOMENT_DIMENSIONS = 6
+# Kernel weights held in memory at once (float64: 32 MiB, about one L3 cache).
+_BLOCK_PAIRS = 2**22
+# Data are padded to a multiple of this, so that similar sizes share a compilation.
+_PADDING = 64
+
+
+@jax.tree_util.register_pytree_node_class
+class LocalDiagonalMetric(Metric):
+    """Inverse local diagonal covariance of the data (Sec. 3.1 of the paper).
+
+    With kernel weights w_n(x) = exp(-|x_n - x|^2 / (2 sigma^2)),
+
+        M_dd(x) = 1 / h_d(x),    h_d(x) = sum_n w_n(x) (x_nd - x_d)^2 + rho,
+
+    so moving is cheap along the data and costs 1/sqrt(rho) per unit far from them.
+
+    Parameters
+    ----------
+    data : array_like of shape (n, D)
+        The points the metric is learned from.
+    sigma : float
+        Width of the kernel.
+    rho : float
+        Regulariser: the local variance assumed where there are no data. It has the
+        units of the squared coordinates.
+
+    Examples
+    --------
+    >>> import land
+    >>> data = land.datasets.make_half_ellipse(random_state=0)
+    >>> metric = land.metrics.LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
+    >>> metric.tensor([100.0, 0.0]).round(3).tolist()
+    [[1000.0, 0.0], [0.0, 1000.0]]
+    """
+
+    def __init__(self, data: ArrayLike, sigma: float, rho: float) -> None:
+        self.data = check_points("data", data, ndim=2)
+        self.sigma = check_positive("sigma", sigma)
+        self.rho = check_positive("rho", rho)
+        self.dim = self.data.shape[1]
+        self.center = self.data.mean(axis=0)
+        # Coordinates in units of sigma about the centre: the expanded squares below
+        # then lose as few digits as they can.
+        scaled = (self.data - self.center) / self.sigma
+        self._scaled: Any = np.zeros((_round_up(len(scaled), _PADDING), self.dim + 2))
+        self._scaled[: len(scaled)] = _augment(scaled)
+        features = _moment_features(scaled)
+        self._features: Any = np.zeros((len(self._scaled), features.shape[1]))
+        self._features[: len(scaled)] = features  # padding rows weigh nothing
+        self._radius: Any = float(np.sqrt(np.max(np.sum(scaled**2, axis=1))))
+
+    @property
+    def landmarks(self) -> NDArray[np.float64]:
+        """The data: geodesics run along them."""
+        return self.data
+
+    @property
+    def resolution(self) -> float:
+        """The width of the kernel."""
+        return self.sigma
+
+    def tensor_at(self, point: jax.Array) -> jax.Array:
+        """The paper's formula, as printed, for one point."""
+        data = self._scaled[:, : self.dim]
+        offsets = (data - (point - self.center) / self.sigma) * self.sigma
+        present = self._features[:, 0]
+        weights = present * jnp.exp(-0.5 * jnp.sum((offsets / self.sigma) ** 2, axis=1))
+        return 1.0 / (weights @ offsets**2 + self.rho)
+
+    def tensor_batch(self, points: jax.Array) -> jax.Array:
+        """All points at once, as matrix products over blocks that fit the cache."""
+        rows = max(1, _BLOCK_PAIRS // len(self._scaled))
+        if len(points) <= rows:
+            return self._tensor_block(points)
+        n_blocks = -(-len(points) // rows)
+        rows = -(-len(points) // n_blocks)
+        padding = jnp.broadcast_to(
+            points[:1], (n_blocks * rows - len(points), self.dim)
+        )
+        blocks = jnp.concatenate([points, padding]).reshape(n_blocks, rows, self.dim)
+        # Recomputing the weights in the reverse pass keeps memory at one block.
+        tensors = jax.lax.map(jax.checkpoint(self._tensor_block), blocks)
+        return tensors.reshape(-1, self.dim)[: len(points)]
+
+    def _tensor_block(self, points: jax.Array) -> jax.Array:
+        scaled = (points - self.center) / self.sigma
+        if self.dim <= _MOMENT_DIMENSIONS:
+            variances = _variances_by_moments(
+                scaled, self._scaled, self._features, self._radius
+            )
+        else:
+            variances = _variances(scaled, self._scaled, self._features, self._radius)
+        return 1.0 / (self.sigma**2 * variances + self.rho)
+
+    def __repr__(self) -> str:
+        return (
+            f"LocalDiagonalMetric(data of shape {self.data.shape}, "
+            f"sigma={self.sigma:g}, rho={self.rho:g})"
+        )
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
+        """Everything the evaluation needs, as arguments of compiled functions."""
+        leaves = (
+            self.center,
+            self.sigma,
+            self.rho,
+            self._scaled,
+            self._features,
+            self._radius,
+        )
+        return leaves, self.dim
+
+    @classmethod
+    def tree_unflatten(cls, dim: int, leaves: Any) -> LocalDiagonalMetric:
+        """Inverse of `tree_flatten`, without the host-side data."""
+        metric = object.__new__(cls)
+        metric.dim = dim
+        (
+            metric.center,
+            metric.sigma,
+            metric.rho,
+            metric._scaled,
+            metric._features,
+            metric._radius,
+        ) = leaves
+        return metric
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _moment_features(data: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns whose kernel-weighted sums give the variances (and their slopes)."""
+    n, dim = data.shape
+    columns = [np.ones((n, 1)), data, data**2]
+    if dim <= _MOMENT_DIMENSIONS:
+        columns.append(np.einsum("ni,nj->nij", data, data).reshape(n, -1))
+        columns.append(np.einsum("ni,nj->nij", data, data**2).reshape(n, -1))
+    return np.concatenate(columns, axis=1)
+
+
+def _augment(data: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows (x, -|x|^2 / 2, 1): with (y, 1, -|y|^2 / 2) they give -|x - y|^2 / 2."""
+    squares = np.sum(data**2, axis=1, keepdims=True)
+    return np.concatenate([data, -0.5 * squares, np.ones_like(squares)], axis=1)
+
+
+def _kernel_weights(points: jax.Array, data: jax.Array, radius: jax.Array) -> jax.Array:
+    """Weights exp(-|x_n - x|^2 / 2) in scaled coordinates, (n_points, n_data)."""
+    squares = jnp.sum(points**2, axis=1, keepdims=True)
+    augmented = jnp.concatenate(
+        [points, jnp.ones_like(squares), -0.5 * squares], axis=1
+    )
+    # Far away the expanded square is all rounding error; no point is nearer to the
+    # data than its distance from the ball that holds them.
+    distances = jnp.sqrt(jax.lax.stop_gradient(squares))
+    gap = jnp.maximum(distances - radius, 0.0)
+    return jnp.exp(jnp.minimum(augmented @ data.T, -0.5 * gap**2))
+
+
+def _variances(
+    points: jax.Array, data: jax.Array, features: jax.Array, radius: jax.Array
+) -> jax.Array:
+    """Local variances sum_n w_n (x_nd - x_d)^2 in scaled coordinates."""
+    dim = points.shape[1]
+    moments = _kernel_weights(points, data, radius) @ features[:, : 2 * dim + 1]
+    zeroth, first, second = (
+        moments[:, :1],
+        moments[:, 1 : dim + 1],
+        moments[:, dim + 1 :],
+    )
+    return jnp.maximum(second - 2.0 * points * first + points**2 * zeroth, 0.0)
+
+
+@jax.custom_jvp
+def _variances_by_moments(
+    points: jax.Array, data: jax.Array, features: jax.Array, radius: jax.Array
+) -> jax.Array:
+    return _variances_and_slopes(points, data, features, radius)[0]
+
+
+@_variances_by_moments.defjvp
+def _variances_by_moments_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    # The data carry no tangents: metrics are differentiated in the point only.
+    variances, slopes = _variances_and_slopes(*primals)
+    return variances, jnp.einsum("bd,bdj->bj", tangents[0], slopes)
+
+
+def _variances_and_slopes(
+    points: jax.Array, data: jax.Array, features: jax.Array, radius: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Local variances and their derivatives, slopes[b, d, j] = d variances_j / d x_d.
+
+    One exponential per pair gives both: the derivative of the Gaussian kernel only
+    raises the order of the moments by one.
+    """
+    n, dim = points.shape
+    moments = _kernel_weights(points, data, radius) @ features
+    zeroth, first, second, cross, third = jnp.split(
+        moments, np.cumsum([1, dim, dim, dim**2]), axis=1
+    )
+    cross, third = cross.reshape(n, dim, dim), third.reshape(n, dim, dim)
+    variances = jnp.maximum(second - 2.0 * points * first + points**2 * zeroth, 0.0)
+    offsets = first - points * zeroth
+    # Central third moments sum_n w_n (x_nd - x_d) (x_nj - x_j)^2.
+    skews = (
+        third
+        - 2.0 * cross * points[:, None, :]
+        + first[:, :, None] * points[:, None, :] ** 2
+        - points[:, :, None] * variances[:, None, :]
+    )
+    return variances, skews - 2.0 * jnp.eye(dim) * offsets[:, :, None]
