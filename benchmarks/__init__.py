@@ -1,0 +1,10 @@
+"""Benchmarks of land: ``python -m benchmarks --help``.
+
+One module per benchmark, named as on the command line, each with
+
+    def run(quick: bool) -> list[Table]
+
+To add one, write the module and put its name into `NAMES`.
+"""
+
+NAMES = ("log", "exp", "scaling", "cold", "memory")
