@@ -1,3 +1,9 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -16,3 +22,43 @@ def _has_accelerator() -> bool:
     import jax
 
     return any(device.platform != "cpu" for device in jax.devices())
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Folder of the real data: LAND_DATA_DIR, else shared/data beside the checkout."""
+    named = os.environ.get("LAND_DATA_DIR")
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(named) if named else beside
+    if not folder.is_dir():
+        pytest.skip(f"no real data: {folder} is no folder; set LAND_DATA_DIR to one")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run_fresh() -> Callable[..., str]:
+    """Run a program in a fresh interpreter; return what it prints.
+
+    Nothing that another test compiled, imported or allocated is there, and none of the
+    settings of JAX that the environment of the tests may carry.
+    """
+
+    def run(program: str, *, timeout: float = 120.0) -> str:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("JAX_", "XLA_"))
+        }
+        # A hang is a failure: TimeoutExpired ends the program and says so.
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment | {"JAX_PLATFORMS": "cpu"},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
