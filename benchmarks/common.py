@@ -103,7 +103,7 @@ def _provenance(run: dict[str, Any]) -> str:
     return (
         f"*{kind} of {where['date']}, {run['seconds']:.0f} s, load {where['load']:.1f} "
         f"before it: {where['cpu']}, {where['cores']} cores, {where['memory_gib']:.0f} "
-        f"GiB, {where['platform']}; {versions}.*"
+        f"GiB, {where['platform']}; {versions}, commit {where['commit']}.*"
     )
 
 
@@ -121,7 +121,24 @@ def machine() -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",
         "load": os.getloadavg()[0],
         "versions": versions,
+        "commit": _commit(),
     }
+
+
+def _commit() -> str:
+    """The commit that is measured, with a plus where the sources differ from it."""
+    try:
+        revision = _git("rev-parse", "--short", "HEAD")
+        return revision + ("+" if _git("status", "--short", "src") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, check=True, text=True
+    ).stdout.strip()
 
 
 def _cpu_model() -> str:
