@@ -12,11 +12,13 @@ from benchmarks.common import machine, render, render_run
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results.json"
 PAGE = ROOT / "docs" / "performance_table.md"
-# The page is a fragment that docs/performance.md includes from this line on.
+# What docs/performance.md includes of the page starts after the last line of this.
 PREAMBLE = """\
 ---
 orphan: true
 ---
+
+# Performance: the tables
 
 <!-- Written by `python -m benchmarks --store`; edits are lost. -->
 <!-- begin -->
