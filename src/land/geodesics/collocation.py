@@ -13,6 +13,7 @@ depend on the widths; only the energy does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ORDER = 8
+# A change of speed by the factor e counts like this share of the whole curve.
+_PACE_WEIGHT = 0.1
+_SMALLEST_WIDTH = 1e-6
 _POINTS, _WEIGHTS = leggauss(ORDER)
 POINTS: Array = (_POINTS + 1.0) / 2.0
 WEIGHTS: Array = _WEIGHTS / 2.0
@@ -88,9 +92,7 @@ class PiecewiseCurves:
     def positions(self, times: Array) -> Array:
         """Points at `times` in [0, 1]: (k,) -> (n, k, D)."""
         element, fraction, local_rates = self._locate(times)
-        spans = np.einsum("q,neqd->ned", WEIGHTS, self.rates)
-        starts = self.base[:, None] + np.cumsum(spans, axis=1) - spans
-        start = np.take_along_axis(starts, element[:, :, None], axis=1)
+        start = np.take_along_axis(self._starts(), element[:, :, None], axis=1)
         integrals = np.stack([p(fraction) for p in _INTEGRALS], axis=-1)
         return start + np.einsum("nkq,nkqd->nkd", integrals, local_rates)
 
@@ -100,6 +102,24 @@ class PiecewiseCurves:
         width = np.take_along_axis(self.widths, element, axis=1)
         rates = np.einsum("nkq,nkqd->nkd", _evaluation(fraction), local_rates)
         return rates / width[:, :, None]
+
+    def take(self, rows: Any) -> PiecewiseCurves:
+        """Some of the curves."""
+        return PiecewiseCurves(self.base[rows], self.rates[rows], self.widths[rows])
+
+    def corners(self, per_element: int) -> Array:
+        """Points at equal fractions of every element, (n, elements * k + 1, D)."""
+        fractions = np.arange(1, per_element + 1) / per_element
+        integrals = np.stack([p(fractions) for p in _INTEGRALS], axis=-1)
+        inner = np.einsum("kq,neqd->nekd", integrals, self.rates)
+        inner += self._starts()[:, :, None]
+        flat = inner.reshape(len(self.base), -1, self.base.shape[1])
+        return np.concatenate([self.base[:, None], flat], axis=1)
+
+    def _starts(self) -> Array:
+        """Where the elements begin, (n, elements, D)."""
+        spans = np.einsum("q,neqd->ned", WEIGHTS, self.rates)
+        return self.base[:, None] + np.cumsum(spans, axis=1) - spans
 
     def _locate(self, times: Array) -> tuple[NDArray[np.intp], Array, Array]:
         """Element of each time, fraction of it that has passed, rates in it."""
@@ -116,9 +136,9 @@ class PiecewiseCurves:
 def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, Array]:
     """Collocation curves through polylines.
 
-    Elements are narrow in time where the curve crosses much space slowly: half of the
-    mesh follows time (metric length), half follows Euclidean length, because a
-    learned metric varies over a fixed distance in space, however long that takes.
+    The mesh follows time (metric length), Euclidean length and changes of speed in
+    equal parts: a learned metric varies over a fixed distance in space, however little
+    time that takes, and most of all where the curve leaves the data.
 
     Parameters
     ----------
@@ -134,10 +154,13 @@ def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, 
     rates (n, elements, ORDER, D) and widths (n, elements)
     """
     steps = np.linalg.norm(np.diff(vertices, axis=1), axis=2)
-    lengths = np.concatenate(
-        [np.zeros((len(vertices), 1)), np.cumsum(steps, axis=1)], axis=1
-    )
-    mixed = 0.5 * (times + lengths / np.maximum(lengths[:, -1:], 1e-300))
+    durations = np.diff(times, axis=1)
+    moving = (steps > 0.0) & (durations > 0.0)
+    pace = np.log(np.where(moving, durations, 1.0) / np.where(moving, steps, 1.0))
+    changes = np.abs(np.diff(pace, axis=1)) * (moving[:, 1:] & moving[:, :-1])
+    shares = durations + steps / steps.sum(axis=1, keepdims=True)
+    shares[:, 1:] += _PACE_WEIGHT * changes
+    mixed = np.pad(np.cumsum(shares, axis=1), ((0, 0), (1, 0)))
     mixed /= mixed[:, -1:]
     fractions = np.broadcast_to(
         np.linspace(0.0, 1.0, elements + 1), (len(vertices), elements + 1)
@@ -146,7 +169,7 @@ def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, 
     bounds[:, 0], bounds[:, -1] = 0.0, 1.0
     widths = np.diff(bounds, axis=1)
     # A polyline that rushes through an element must not leave it without time.
-    widths = np.maximum(widths, 1e-3 / elements)
+    widths = np.maximum(widths, _SMALLEST_WIDTH / elements)
     widths /= widths.sum(axis=1, keepdims=True)
     ends = np.cumsum(widths, axis=1)
     node_times = (ends - widths)[:, :, None] + widths[:, :, None] * NODES

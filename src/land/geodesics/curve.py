@@ -7,9 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.graph import shortest_paths
-from land.geodesics.logarithm import MAX_ITER, Connections, connect
+from land.geodesics.connection import Connections
+from land.geodesics.logarithm import MAX_ITER
 from land.geodesics.problem import check_metric
+from land.geodesics.search import shortest_connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -88,6 +89,5 @@ def geodesic(
     tol = check_positive("tol", tol)
     max_iter = check_count("max_iter", max_iter)
     check_metric(metric, start=first, end=last)
-    bases, targets = first[None], last[None]
-    guesses = shortest_paths(metric, bases, targets)
-    return Geodesic(last, connect(metric, bases, targets, guesses, tol, max_iter))
+    solution = shortest_connections(metric, first[None], last[None], tol, max_iter)
+    return Geodesic(last, solution)

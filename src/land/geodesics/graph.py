@@ -25,6 +25,7 @@ Indices = NDArray[np.intp]
 
 _NEIGHBOURS = 10
 _ATTACHMENTS = 5
+_THINNING = 4
 _QUADRATURE = 4
 # csgraph takes a stored zero for a missing edge.
 _SHORTEST_EDGE = 1e-150
@@ -37,6 +38,10 @@ class Polylines:
     vertices: Array  # (n, k, D)
     times: Array  # (n, k) fraction of the metric length passed, from 0 to 1
     lengths: Array  # (n,) metric lengths
+
+    def take(self, rows: Indices) -> Polylines:
+        """Some of the paths."""
+        return Polylines(self.vertices[rows], self.times[rows], self.lengths[rows])
 
 
 @dataclass(frozen=True)
@@ -60,12 +65,13 @@ def straight_lines(metric: Metric, bases: Array, targets: Array) -> Polylines:
     )
 
 
-def shortest_paths(metric: Metric, bases: Array, targets: Array) -> Polylines:
+def shortest_paths(
+    metric: Metric, bases: Array, targets: Array, lines: Polylines
+) -> Polylines:
     """Shortest paths from bases (n, D) to targets (n, D) through the landmarks.
 
-    Without landmarks, and wherever it is shorter, the straight segment.
+    Without landmarks, and wherever they are shorter, the straight `lines`.
     """
-    lines = straight_lines(metric, bases, targets)
     if metric.landmarks is None or len(metric.landmarks) < 2:
         return lines
     graph = _landmark_graph(metric)
@@ -100,6 +106,25 @@ def shortest_paths(metric: Metric, bases: Array, targets: Array) -> Polylines:
         times=np.pad(np.minimum(times, 1.0), ((0, 0), (1, 1)), constant_values=(0, 1)),
         lengths=lengths,
     )
+
+
+def at_constant_speed(metric: Metric, vertices: Array) -> Polylines:
+    """Finely sampled curves (n, k, D), passed at constant metric speed."""
+    n, k, dim = vertices.shape
+    tensors = metric.host_tensors(vertices.reshape(-1, dim))
+    tensors = tensors.reshape(n, k, *tensors.shape[1:])
+    steps = np.diff(vertices, axis=1)
+    lengths = np.zeros((n, k - 1))
+    for ends in (tensors[:, :-1], tensors[:, 1:]):
+        if ends.ndim == steps.ndim:
+            lengths += 0.5 * np.sqrt(np.sum(ends * steps**2, axis=2))
+        else:
+            squares = np.einsum("nki,nkij,nkj->nk", steps, ends, steps)
+            lengths += 0.5 * np.sqrt(squares)
+    passed = np.pad(np.cumsum(lengths, axis=1), ((0, 0), (1, 0)))
+    total = passed[:, -1]
+    times = passed / np.where(total > 0.0, total, 1.0)[:, None]
+    return Polylines(vertices, times, total)
 
 
 def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
@@ -144,12 +169,19 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
 
 
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
-    """Edges between nearest neighbours, with bridges so that all are connected."""
+    """Edges between nearest neighbours on several scales, all connected.
+
+    Neighbours within ever sparser subsets of the landmarks see across gaps that
+    neighbours in the full set do not: a geodesic may well leave the data for a while.
+    """
     n = len(points)
-    k = min(_NEIGHBOURS + 1, n)
-    _, nearest = tree.query(points, k)
-    left = np.repeat(np.arange(n), k)
-    right = nearest.reshape(-1)
+    order = np.random.default_rng(0).permutation(n)
+    pairs = [_nearest_pairs(points, np.arange(n), tree)]
+    size = n // _THINNING
+    while size >= 2:
+        pairs.append(_nearest_pairs(points, order[:size]))
+        size //= _THINNING
+    left, right = np.concatenate(pairs, axis=1)
     while True:
         graph = coo_array((np.ones(len(left)), (left, right)), (n, n))
         count, label = connected_components(graph, directed=False)
@@ -159,8 +191,18 @@ def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
         left = np.concatenate([left, [pair[0] for pair in bridges]])
         right = np.concatenate([right, [pair[1] for pair in bridges]])
     low, high = np.minimum(left, right), np.maximum(left, right)
-    pairs = np.unique(np.stack([low, high], axis=1)[low != high], axis=0)
-    return pairs[:, 0], pairs[:, 1]
+    edges = np.unique(np.stack([low, high], axis=1)[low != high], axis=0)
+    return edges[:, 0], edges[:, 1]
+
+
+def _nearest_pairs(
+    points: Array, members: Indices, tree: KDTree | None = None
+) -> Indices:
+    """Each member paired with its nearest neighbours among the members, (2, pairs)."""
+    k = min(_NEIGHBOURS + 1, len(members))
+    tree = KDTree(points[members]) if tree is None else tree
+    _, nearest = tree.query(points[members], k)
+    return np.stack([np.repeat(members, k), members[nearest.reshape(-1)]])
 
 
 def _bridge(points: Array, inside: NDArray[np.bool_]) -> tuple[int, int]:

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.collocation import (
-    ORDER,
-    PiecewiseCurves,
-    fit_polylines,
-    split_elements,
-)
-from land.geodesics.graph import Polylines, shortest_paths
+from land.geodesics.connection import connect
+from land.geodesics.graph import Polylines
 from land.geodesics.problem import check_metric, pair_up
-from land.geodesics.relaxation import Boundary, empty_state, relax_curves
-from land.geodesics.slots import Indices, Mask, run_in_slots, slot_count
+from land.geodesics.search import shortest_connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Gauss points advanced together: enough to keep the matrix products efficient, few
-# enough that stragglers waste little. At least `_SMALL_BLOCK` curves.
-_BLOCK_POINTS = 2048
-_SMALL_BLOCK = 8
-_FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 128
-# First mesh: Gauss points at most this far apart, in units of the metric's resolution.
-_SPACING = 0.75
 MAX_ITER = 500
 
 
@@ -118,10 +105,10 @@ def log_map(
     bases, targets, shape = pair_up("base", base_points, "points", ends)
     check_metric(metric, base=base_points, points=ends)
     if curves is None:
-        guesses = shortest_paths(metric, bases, targets)
+        solution = shortest_connections(metric, bases, targets, tol, max_iter)
     else:
         guesses = _given_curves(curves, bases, targets, shape)
-    solution = connect(metric, bases, targets, guesses, tol, max_iter)
+        solution = connect(metric, bases, targets, guesses, tol, max_iter)
     times = np.linspace(0.0, 1.0, n_segments + 1)
     return LogMap(
         tangents=solution.tangents.reshape(*shape, dim),
@@ -131,180 +118,6 @@ def log_map(
         end_velocities=solution.end_velocities.reshape(*shape, dim),
         n_iter=solution.n_iter.reshape(shape),
     )
-
-
-@dataclass
-class Connections:
-    """Solved boundary value problems, with their curves grouped by mesh."""
-
-    bases: Array
-    tangents: Array
-    end_velocities: Array
-    lengths: Array
-    converged: NDArray[np.bool_]
-    n_iter: NDArray[np.int64]
-    meshes: list[tuple[Indices, PiecewiseCurves]]
-
-    @classmethod
-    def at_rest(cls, bases: Array) -> Connections:
-        """Geodesics that stay where they are."""
-        n = len(bases)
-        return cls(
-            bases=bases,
-            tangents=np.zeros_like(bases),
-            end_velocities=np.zeros_like(bases),
-            lengths=np.zeros(n),
-            converged=np.ones(n, dtype=bool),
-            n_iter=np.zeros(n, dtype=np.int64),
-            meshes=[],
-        )
-
-    def sample(self, times: Array) -> Array:
-        """Points of all curves at `times`: (k,) -> (n, k, D)."""
-        points = np.repeat(self.bases[:, None], len(times), axis=1)
-        for which, curves in self.meshes:
-            points[which] = curves.positions(times)
-        return points
-
-
-def connect(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
-    guesses: Polylines,
-    tol: float,
-    max_iter: int,
-) -> Connections:
-    """Solve boundary value problems from first guesses, refining meshes as needed."""
-    solution = Connections.at_rest(bases)
-    tasks = _Tasks.start(metric, bases, targets, guesses)
-    elements = _FEWEST_ELEMENTS
-    while tasks and elements <= _MOST_ELEMENTS:
-        now = [task for task in tasks if task.rates.shape[1] == elements]
-        tasks = [task for task in tasks if task.rates.shape[1] != elements]
-        if now:
-            task = _Tasks.merge(now)
-            unresolved = _solve_on_mesh(
-                metric, bases, targets, task, solution, tol, max_iter
-            )
-            if len(unresolved.which) and elements < _MOST_ELEMENTS:
-                rates, widths = split_elements(unresolved.rates, unresolved.widths)
-                tasks.append(replace(unresolved, rates=rates, widths=widths))
-        elements *= 2
-    return solution
-
-
-@dataclass(frozen=True)
-class _Tasks:
-    """Problems to be solved on meshes of one size."""
-
-    which: Indices
-    rates: Array
-    widths: Array
-
-    @staticmethod
-    def start(
-        metric: Metric, bases: Array, targets: Array, guesses: Polylines
-    ) -> list[_Tasks]:
-        """First guesses on meshes fine enough to see the metric's features."""
-        steps = np.linalg.norm(np.diff(guesses.vertices, axis=1), axis=2)
-        elements = np.full(len(bases), _FEWEST_ELEMENTS)
-        if metric.resolution is not None:
-            cells = steps.sum(axis=1) / (_SPACING * metric.resolution * ORDER)
-            levels = np.ceil(np.log2(np.maximum(cells / _FEWEST_ELEMENTS, 1.0)))
-            elements = _FEWEST_ELEMENTS * 2 ** levels.astype(int)
-        elements = np.minimum(elements, _MOST_ELEMENTS // 2)
-        elements[np.all(bases == targets, axis=1)] = 0  # nothing to do
-        tasks = []
-        for size in np.unique(elements[elements > 0]):
-            which = np.flatnonzero(elements == size)
-            # Long problems first: stragglers then share the block with others.
-            which = which[np.argsort(-guesses.lengths[which], kind="stable")]
-            rates, widths = fit_polylines(
-                guesses.vertices[which], guesses.times[which], int(size)
-            )
-            tasks.append(_Tasks(which, rates, widths))
-        return tasks
-
-    @staticmethod
-    def merge(tasks: list[_Tasks]) -> _Tasks:
-        return _Tasks(
-            np.concatenate([task.which for task in tasks]),
-            np.concatenate([task.rates for task in tasks]),
-            np.concatenate([task.widths for task in tasks]),
-        )
-
-
-def _solve_on_mesh(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
-    task: _Tasks,
-    solution: Connections,
-    tol: float,
-    max_iter: int,
-) -> _Tasks:
-    """Relax on one mesh, store the results, return what needs a finer mesh."""
-    inverse_base = _inverse_tensors(metric, bases[task.which])
-    inverse_end = _inverse_tensors(metric, targets[task.which])
-    n = len(task.which)
-    block = max(_SMALL_BLOCK, _BLOCK_POINTS // (ORDER * task.rates.shape[1]))
-    n_slots = slot_count(n, _SMALL_BLOCK, block)
-    state = empty_state(n_slots, task.rates.shape[1], inverse_base.shape[1:])
-    rates = np.empty_like(task.rates)
-    accurate = np.zeros(n, dtype=bool)
-
-    def advance(problems: Indices, fresh: Mask, leave_at: int) -> Mask:
-        nonlocal state
-        boundary = Boundary(
-            base=bases[task.which[problems]],
-            inverse_base=inverse_base[problems],
-            inverse_end=inverse_end[problems],
-            widths=task.widths[problems],
-        )
-        state = relax_curves(
-            metric,
-            state,
-            fresh,
-            boundary,
-            task.rates[problems],
-            tol,
-            max_iter,
-            leave_at,
-        )
-        return ~np.asarray(state.running)
-
-    def collect(slots: Indices, problems: Indices) -> None:
-        rates[problems] = np.asarray(state.curve.rates)[slots]
-        multiplier = np.asarray(state.multiplier)[slots]
-        drift = np.asarray(state.curve.drift)[slots]
-        accurate[problems] = np.asarray(state.decrement)[slots] <= tol**2
-        accurate[problems] &= np.asarray(state.mismatch)[slots] <= tol
-        which = task.which[problems]
-        solution.lengths[which] = np.sqrt(2.0 * np.asarray(state.curve.energy)[slots])
-        solution.tangents[which] = _raise(inverse_base[problems], multiplier - drift)
-        solution.end_velocities[which] = _raise(inverse_end[problems], multiplier)
-        solution.n_iter[which] += np.asarray(state.iterations)[slots]
-
-    run_in_slots(n, n_slots, advance, collect)
-    solution.converged[task.which] = accurate
-    done = accurate if task.rates.shape[1] < _MOST_ELEMENTS else np.ones(n, dtype=bool)
-    which = task.which[done]
-    curves = PiecewiseCurves(bases[which], rates[done], task.widths[done])
-    solution.meshes.append((which, curves))
-    return _Tasks(task.which[~done], rates[~done], task.widths[~done])
-
-
-def _inverse_tensors(metric: Metric, points: Array) -> Array:
-    tensors = metric.host_tensors(points)
-    return 1.0 / tensors if tensors.ndim == 2 else np.linalg.inv(tensors)
-
-
-def _raise(inverse_tensors: Array, momenta: Array) -> Array:
-    """Velocities M^-1 p."""
-    if inverse_tensors.ndim == 2:
-        return inverse_tensors * momenta
-    return np.einsum("nij,nj->ni", inverse_tensors, momenta)
 
 
 def _given_curves(

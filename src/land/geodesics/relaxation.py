@@ -25,9 +25,9 @@ _ARMIJO = 1e-4
 _ROUNDING = 1e-13
 _SMALLEST_STEP = 1e-9
 # Iterating is pointless once the distance to the discrete minimum is this fraction of
-# the discretisation error: refine instead. Near the tolerance the estimate of that
-# error must be told apart from what iterating would still remove.
-_COARSE_ENOUGH, _FINE_ENOUGH = 0.5, 0.05
+# the discretisation error: refine instead. On a mesh that is nearly right the estimate
+# of that error must be told apart from what iterating would still remove.
+_ROUGH, _COARSE_ENOUGH, _FINE_ENOUGH = 0.03, 0.2, 0.05
 _FEWEST_ITERATIONS = 3
 
 
@@ -116,13 +116,15 @@ def relax_curves(
     rates: jax.Array,
     tol: jax.Array,
     max_iter: jax.Array,
+    patience: jax.Array,
     leave_at: jax.Array,
 ) -> RelaxationState:
     """Load curves into `fresh` slots and relax the block.
 
     A slot stops when its curve meets the tolerance, when it is so close to the discrete
-    minimum that only a finer mesh can help, or when it is stuck. Returns when at most
-    `leave_at` slots are still running.
+    minimum that only a finer mesh can help, after `patience` iterations on a mesh that
+    does not seem to fit it, or when it is stuck. Returns when at most `leave_at` slots
+    are still running.
     """
     loaded = _load(state, fresh, boundary, rates)
 
@@ -130,7 +132,7 @@ def relax_curves(
         return jnp.sum(state.running) > leave_at
 
     def iterate(state: RelaxationState) -> RelaxationState:
-        return _iterate(metric, state, tol, max_iter)
+        return _iterate(metric, state, tol, max_iter, patience)
 
     return jax.lax.while_loop(unfinished, iterate, loaded)
 
@@ -213,7 +215,11 @@ def _precondition(
 
 
 def _iterate(
-    metric: Metric, state: RelaxationState, tol: jax.Array, max_iter: jax.Array
+    metric: Metric,
+    state: RelaxationState,
+    tol: jax.Array,
+    max_iter: jax.Array,
+    patience: jax.Array,
 ) -> RelaxationState:
     """Try one step in every running slot; where it is good, turn to the next."""
     boundary, old = state.boundary, state.curve
@@ -251,21 +257,26 @@ def _iterate(
         iterations=iterations,
         plain=jnp.where(accepted, False, state.plain | plain),
         running=state.running
-        & ~(accepted & _settled(decrement, mismatch, iterations, tol))
+        & ~(accepted & _settled(decrement, mismatch, iterations, tol, patience))
         & ~(stuck & state.plain)
         & (iterations < max_iter),
     )
 
 
 def _settled(
-    decrement: jax.Array, mismatch: jax.Array, iterations: jax.Array, tol: jax.Array
+    decrement: jax.Array,
+    mismatch: jax.Array,
+    iterations: jax.Array,
+    tol: jax.Array,
+    patience: jax.Array,
 ) -> jax.Array:
-    """Whether a curve is accurate, or can be improved on a finer mesh only."""
+    """Whether a curve is accurate, or wants another mesh."""
     distance = jnp.sqrt(jnp.maximum(decrement, 0.0))
     accurate = (distance <= tol) & (mismatch <= tol)
-    share = jnp.where(mismatch > 10.0 * tol, _COARSE_ENOUGH, _FINE_ENOUGH)
-    limited = (mismatch > tol) & (distance <= jnp.minimum(share * mismatch, 0.03))
-    return accurate | (limited & (iterations >= _FEWEST_ITERATIONS))
+    share = jnp.where(mismatch > _ROUGH, _COARSE_ENOUGH, _FINE_ENOUGH)
+    limited = (mismatch > tol) & (distance <= share * mismatch)
+    unfit = (mismatch > _ROUGH) & (iterations >= patience)
+    return accurate | (limited & (iterations >= _FEWEST_ITERATIONS)) | unfit
 
 
 def _parabola(

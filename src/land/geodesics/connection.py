@@ -1,0 +1,309 @@
+"""Boundary value problems: from first guesses to geodesics on adapted meshes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from land.geodesics.collocation import (
+    ORDER,
+    PiecewiseCurves,
+    fit_polylines,
+    split_elements,
+)
+from land.geodesics.graph import Polylines, at_constant_speed
+from land.geodesics.relaxation import Boundary, empty_state, relax_curves
+from land.geodesics.slots import Indices, Mask, run_in_slots, slot_count
+from land.metrics import Metric
+
+Array = NDArray[np.float64]
+
+# Gauss points advanced together: enough to keep the matrix products efficient, few
+# enough that stragglers waste little. At least `_SMALL_BLOCK` curves.
+_BLOCK_POINTS = 2048
+_SMALL_BLOCK = 8
+_FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
+# First mesh: Gauss points at most this far apart, in units of the metric's resolution.
+_SPACING = 0.75
+# A mesh with a smaller discretisation error than this is split and not made anew.
+_NEARLY_RIGHT = 0.01
+# Iterations on a rough mesh before it is adapted to the curve, and how often that is
+# tried (with twice the patience each time) before the mesh is refined.
+_PATIENCE, _ROUNDS = 15, 3
+
+
+@dataclass
+class Connections:
+    """Geodesics between pairs of points, with their curves grouped by mesh."""
+
+    bases: Array
+    tangents: Array
+    end_velocities: Array
+    lengths: Array
+    converged: NDArray[np.bool_]
+    n_iter: NDArray[np.int64]
+    meshes: list[tuple[Indices, PiecewiseCurves]]
+
+    @classmethod
+    def at_rest(cls, bases: Array) -> Connections:
+        """Geodesics that stay where they are."""
+        n = len(bases)
+        return cls(
+            bases=bases,
+            tangents=np.zeros_like(bases),
+            end_velocities=np.zeros_like(bases),
+            lengths=np.zeros(n),
+            converged=np.ones(n, dtype=bool),
+            n_iter=np.zeros(n, dtype=np.int64),
+            meshes=[],
+        )
+
+    def sample(self, times: Array) -> Array:
+        """Points of all curves at `times`: (k,) -> (n, k, D)."""
+        points = np.repeat(self.bases[:, None], len(times), axis=1)
+        for which, curves in self.meshes:
+            points[which] = curves.positions(times)
+        return points
+
+    def adopt(self, which: Indices, others: Connections) -> None:
+        """Replace geodesics `which` by `others` where those are shorter.
+
+        A curve that converged beats one that did not.
+        """
+        shorter = others.lengths < (1.0 - 1e-9) * self.lengths[which]
+        same = others.converged == self.converged[which]
+        better = np.where(same, shorter, others.converged)
+        mine = which[better]
+        self.n_iter[which] += others.n_iter
+        for name in ("tangents", "end_velocities", "lengths", "converged"):
+            getattr(self, name)[mine] = getattr(others, name)[better]
+        self.meshes += [(which[own], curves) for own, curves in others.restrict(better)]
+
+    def restrict(self, keep: Mask) -> list[tuple[Indices, PiecewiseCurves]]:
+        """Meshes of the kept geodesics only."""
+        kept = []
+        for which, curves in self.meshes:
+            rows = keep[which]
+            kept.append((which[rows], curves.take(rows)))
+        return kept
+
+
+def connect(
+    metric: Metric,
+    bases: Array,
+    targets: Array,
+    guesses: Polylines,
+    tol: float,
+    max_iter: int,
+) -> Connections:
+    """Relax first guesses to geodesics, adapting and refining meshes as needed.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    bases, targets : ndarray of shape (n, D)
+        Ends of the geodesics.
+    guesses
+        First guesses, with the same ends.
+    tol
+        Relative error allowed in lengths and tangents.
+    max_iter
+        Iterations allowed on each mesh.
+    """
+    solution = Connections.at_rest(bases)
+    ends = _Ends(
+        bases, _inverse_tensors(metric, bases), _inverse_tensors(metric, targets)
+    )
+    queue: defaultdict[tuple[int, int], list[_Batch]] = defaultdict(list)
+    for batch in _first_meshes(metric, bases, targets, guesses):
+        queue[batch.elements, batch.round].append(batch)
+    while queue:
+        batch = _Batch.merge(queue.pop(min(queue)))
+        outcome = _relax(metric, ends, batch, tol, max_iter)
+        for follower in _follow_up(metric, ends, batch, outcome, tol):
+            queue[follower.elements, follower.round].append(follower)
+        _store(solution, ends, batch, outcome, tol)
+    return solution
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Base points, and inverse tensors at both ends."""
+
+    bases: Array
+    inverse_base: Array
+    inverse_end: Array
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Curves on meshes of one size."""
+
+    which: Indices
+    rates: Array  # (n, elements, ORDER, D)
+    widths: Array  # (n, elements)
+    round: int = 0  # how often meshes of this size were adapted before
+
+    @property
+    def elements(self) -> int:
+        return self.rates.shape[1]
+
+    @staticmethod
+    def merge(batches: list[_Batch]) -> _Batch:
+        return _Batch(
+            np.concatenate([batch.which for batch in batches]),
+            np.concatenate([batch.rates for batch in batches]),
+            np.concatenate([batch.widths for batch in batches]),
+            batches[0].round,
+        )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What relaxation made of a batch."""
+
+    rates: Array
+    energy: Array
+    drift: Array
+    multiplier: Array
+    distance: Array  # to the discrete minimum, relative
+    mismatch: Array  # discretisation error estimate, relative
+    iterations: NDArray[np.int64]
+
+    def accurate(self, tol: float) -> Mask:
+        return (self.distance <= tol) & (self.mismatch <= tol)
+
+
+def _first_meshes(
+    metric: Metric, bases: Array, targets: Array, guesses: Polylines
+) -> list[_Batch]:
+    """First guesses on meshes fine enough to see the metric's features."""
+    steps = np.linalg.norm(np.diff(guesses.vertices, axis=1), axis=2)
+    elements = np.full(len(bases), _FEWEST_ELEMENTS)
+    if metric.resolution is not None:
+        cells = steps.sum(axis=1) / (_SPACING * metric.resolution * ORDER)
+        levels = np.ceil(np.log2(np.maximum(cells / _FEWEST_ELEMENTS, 1.0)))
+        elements = _FEWEST_ELEMENTS * 2 ** levels.astype(int)
+    elements = np.minimum(elements, _MOST_ELEMENTS // 4)
+    elements[np.all(bases == targets, axis=1)] = 0  # nothing to do
+    batches = []
+    for size in np.unique(elements[elements > 0]):
+        which = np.flatnonzero(elements == size)
+        # Long problems first: stragglers then share the block with others.
+        which = which[np.argsort(-guesses.lengths[which], kind="stable")]
+        rates, widths = fit_polylines(
+            guesses.vertices[which], guesses.times[which], int(size)
+        )
+        batches.append(_Batch(which, rates, widths))
+    return batches
+
+
+def _relax(
+    metric: Metric, ends: _Ends, batch: _Batch, tol: float, max_iter: int
+) -> _Outcome:
+    """Relax all curves of a batch on their meshes."""
+    n, dim = len(batch.which), ends.bases.shape[1]
+    block = max(_SMALL_BLOCK, _BLOCK_POINTS // (ORDER * batch.elements))
+    n_slots = slot_count(n, _SMALL_BLOCK, block)
+    state = empty_state(n_slots, batch.elements, ends.inverse_base.shape[1:])
+    patience = _PATIENCE * 2**batch.round
+    outcome = _Outcome(
+        rates=np.empty_like(batch.rates),
+        energy=np.empty(n),
+        drift=np.empty((n, dim)),
+        multiplier=np.empty((n, dim)),
+        distance=np.empty(n),
+        mismatch=np.empty(n),
+        iterations=np.empty(n, dtype=np.int64),
+    )
+
+    def advance(problems: Indices, fresh: Mask, leave_at: int) -> Mask:
+        nonlocal state
+        which = batch.which[problems]
+        boundary = Boundary(
+            base=ends.bases[which],
+            inverse_base=ends.inverse_base[which],
+            inverse_end=ends.inverse_end[which],
+            widths=batch.widths[problems],
+        )
+        rates = batch.rates[problems]
+        state = relax_curves(
+            metric, state, fresh, boundary, rates, tol, max_iter, patience, leave_at
+        )
+        return ~np.asarray(state.running)
+
+    def collect(slots: Indices, problems: Indices) -> None:
+        decrement = np.maximum(np.asarray(state.decrement)[slots], 0.0)
+        outcome.distance[problems] = np.sqrt(decrement)
+        for name in ("multiplier", "mismatch", "iterations"):
+            getattr(outcome, name)[problems] = np.asarray(getattr(state, name))[slots]
+        for name in ("rates", "energy", "drift"):
+            values = np.asarray(getattr(state.curve, name))
+            getattr(outcome, name)[problems] = values[slots]
+
+    run_in_slots(n, n_slots, advance, collect)
+    return outcome
+
+
+def _store(
+    solution: Connections, ends: _Ends, batch: _Batch, outcome: _Outcome, tol: float
+) -> None:
+    """Enter what is known now; a later, finer result replaces it."""
+    which = batch.which
+    start = outcome.multiplier - outcome.drift
+    solution.lengths[which] = np.sqrt(2.0 * outcome.energy)
+    solution.tangents[which] = _raise(ends.inverse_base[which], start)
+    solution.end_velocities[which] = _raise(ends.inverse_end[which], outcome.multiplier)
+    solution.converged[which] = outcome.accurate(tol)
+    solution.n_iter[which] += outcome.iterations
+    curves = PiecewiseCurves(ends.bases[which], outcome.rates, batch.widths)
+    solution.meshes.append((which, curves))
+
+
+def _follow_up(
+    metric: Metric, ends: _Ends, batch: _Batch, outcome: _Outcome, tol: float
+) -> list[_Batch]:
+    """Meshes on which the unresolved curves are to be tried next."""
+    adequate = outcome.mismatch <= tol  # stuck for another reason: a mesh cannot help
+    unresolved = ~outcome.accurate(tol) & ~adequate & np.isfinite(outcome.energy)
+    limited = outcome.distance <= 0.2 * outcome.mismatch
+    last_round = batch.round + 1 >= _ROUNDS
+    finer = unresolved & (limited | last_round)
+    if batch.elements == _MOST_ELEMENTS:
+        finer[:] = False
+    split = finer & (outcome.mismatch <= _NEARLY_RIGHT)
+    again = unresolved & ~finer & (not last_round)
+    followers = []
+    if split.any():
+        rates, widths = split_elements(outcome.rates[split], batch.widths[split])
+        followers.append(_Batch(batch.which[split], rates, widths))
+    anew = finer & ~split
+    for rows, elements, turn in (
+        (anew, 2 * batch.elements, 0),
+        (again, batch.elements, batch.round + 1),
+    ):
+        if rows.any():
+            which = batch.which[rows]
+            curves = PiecewiseCurves(
+                ends.bases[which], outcome.rates[rows], batch.widths[rows]
+            )
+            lines = at_constant_speed(metric, curves.corners(2 * ORDER))
+            rates, widths = fit_polylines(lines.vertices, lines.times, elements)
+            followers.append(_Batch(which, rates, widths, turn))
+    return followers
+
+
+def _inverse_tensors(metric: Metric, points: Array) -> Array:
+    tensors = metric.host_tensors(points)
+    return 1.0 / tensors if tensors.ndim == 2 else np.linalg.inv(tensors)
+
+
+def _raise(inverse_tensors: Array, momenta: Array) -> Array:
+    """Velocities M^-1 p."""
+    if inverse_tensors.ndim == 2:
+        return inverse_tensors * momenta
+    return np.einsum("nij,nj->ni", inverse_tensors, momenta)
