@@ -1,5 +1,7 @@
 """land: the Locally Adaptive Normal Distribution and the geodesics below it."""
 
+from importlib.metadata import version
+
 from land import datasets, metrics
 from land.geodesics import (
     ExpJacobian,
@@ -13,11 +15,14 @@ from land.geodesics import (
     log_map,
 )
 
+__version__ = version("land")
+
 __all__ = [
     "ExpJacobian",
     "ExpMap",
     "Geodesic",
     "LogMap",
+    "__version__",
     "datasets",
     "exp_jacobian",
     "exp_log_det",

@@ -16,15 +16,15 @@ from land.geodesics.collocation import (
 )
 from land.geodesics.graph import Polylines, at_constant_speed
 from land.geodesics.relaxation import Boundary, empty_state, relax_curves
-from land.geodesics.slots import Indices, Mask, run_in_slots, slot_count
+from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Gauss points advanced together: enough to keep the matrix products efficient, few
-# enough that stragglers waste little. At least `_SMALL_BLOCK` curves.
-_BLOCK_POINTS = 2048
-_SMALL_BLOCK = 8
+# Gauss points advanced together, and the fewest curves: enough to keep the matrix
+# products efficient, few enough that stragglers and single geodesics waste little. One
+# block size per mesh size means one compilation per mesh size.
+_BLOCK_POINTS, _FEWEST_CURVES = 1024, 8
 _FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
 # First mesh: Gauss points at most this far apart, in units of the metric's resolution.
 _SPACING = 0.75
@@ -207,8 +207,7 @@ def _relax(
 ) -> _Outcome:
     """Relax all curves of a batch on their meshes."""
     n, dim = len(batch.which), ends.bases.shape[1]
-    block = max(_SMALL_BLOCK, _BLOCK_POINTS // (ORDER * batch.elements))
-    n_slots = slot_count(n, _SMALL_BLOCK, block)
+    n_slots = max(_FEWEST_CURVES, _BLOCK_POINTS // (ORDER * batch.elements))
     state = empty_state(n_slots, batch.elements, ends.inverse_base.shape[1:])
     patience = _PATIENCE * 2**batch.round
     outcome = _Outcome(

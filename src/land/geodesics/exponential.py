@@ -11,9 +11,10 @@ from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.runge_kutta import advance_rays, empty_state
-from land.geodesics.slots import Indices, Mask, run_in_slots, slot_count
+from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
 
+# Two block sizes, so that any number of tangents compiles at most twice.
 _SMALL_BLOCK, _LARGE_BLOCK = 64, 1024
 MAX_STEPS = 10_000
 
@@ -122,7 +123,7 @@ def integrate(
 ) -> Arrivals:
     """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1."""
     n, rows, dim = position.shape
-    n_slots = slot_count(n, _SMALL_BLOCK, _LARGE_BLOCK)
+    n_slots = _SMALL_BLOCK if n <= _SMALL_BLOCK else _LARGE_BLOCK
     state = empty_state(n_slots, rows, len(times), dim)
     answers = Arrivals(
         position=np.empty((n, rows, dim)),

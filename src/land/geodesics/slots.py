@@ -54,8 +54,3 @@ def run_in_slots(
         collect(slots, problems[slots])
         busy[slots] = False
         problems[slots] = -1
-
-
-def slot_count(n_problems: int, small: int, large: int) -> int:
-    """One of two block sizes, so that any number of problems compiles at most twice."""
-    return small if n_problems <= small else large
