@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from land import datasets, metrics
+from land.density import LogConstant, log_constant
 from land.geodesics import (
     ExpJacobian,
     ExpMap,
@@ -21,6 +22,7 @@ __all__ = [
     "ExpJacobian",
     "ExpMap",
     "Geodesic",
+    "LogConstant",
     "LogMap",
     "__version__",
     "datasets",
@@ -28,6 +30,7 @@ __all__ = [
     "exp_log_det",
     "exp_map",
     "geodesic",
+    "log_constant",
     "log_map",
     "metrics",
 ]

@@ -84,3 +84,18 @@ def check_count(name: str, value: Any, minimum: int = 1) -> int:
     if number < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {number}")
     return number
+
+
+def check_covariance(name: str, value: Any, dim: int) -> Array:
+    """Return `value` as a symmetric positive definite matrix."""
+    matrix = check_points(name, value, dim, ndim=2)
+    if matrix.shape != (dim, dim):
+        raise ValueError(f"{name} must have shape {(dim, dim)}, got {matrix.shape}")
+    if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * np.abs(matrix).max()):
+        raise ValueError(f"{name} must be symmetric")
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if smallest <= 0.0:
+        raise ValueError(
+            f"{name} must be positive definite, its smallest eigenvalue is {smallest:g}"
+        )
+    return matrix

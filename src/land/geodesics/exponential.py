@@ -15,7 +15,7 @@ from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
 
 # Two block sizes, so that any number of tangents compiles at most twice.
-_SMALL_BLOCK, _LARGE_BLOCK = 64, 1024
+_SMALL_BLOCK, _LARGE_BLOCK = 128, 1024
 MAX_STEPS = 10_000
 
 
@@ -128,7 +128,7 @@ def integrate(
     answers = Arrivals(
         position=np.empty((n, rows, dim)),
         velocity=np.empty((n, rows, dim)),
-        samples=np.empty((n, len(times), dim)),
+        samples=np.empty((n, len(times), rows, dim)),
         attempts=np.zeros(n, dtype=np.int64),
         failed=np.zeros(n, dtype=bool),
     )

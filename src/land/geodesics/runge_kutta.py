@@ -40,7 +40,7 @@ class RayState(NamedTuple):
     velocity: Any  # (n, r, D)
     acceleration: Any  # (n, r, D)
     unit: Any  # (n, r) squared length against which errors are measured
-    samples: Any  # (n, n_times, D) geodesic at the requested times
+    samples: Any  # (n, n_times, r, D) all rows at the requested times
     attempts: Any  # (n,) steps tried
     running: Any  # (n,)
     failed: Any  # (n,)
@@ -58,7 +58,7 @@ def empty_state(n_slots: int, n_rows: int, n_times: int, dim: int) -> RayState:
         velocity=rows,
         acceleration=rows,
         unit=np.zeros((n_slots, n_rows)),
-        samples=np.zeros((n_slots, n_times, dim)),
+        samples=np.zeros((n_slots, n_times, n_rows, dim)),
         attempts=np.zeros(n_slots, dtype=np.int64),
         running=idle,
         failed=idle,
@@ -135,7 +135,7 @@ def _load(
         velocity=velocity,
         acceleration=acceleration,
         unit=jnp.where(unit > 0.0, unit, 1.0),
-        samples=jnp.broadcast_to(position[:, :1], state.samples.shape),
+        samples=jnp.broadcast_to(position[:, None], state.samples.shape),
         attempts=jnp.zeros_like(state.attempts),
         running=~lost & (~still | (position.shape[1] > 1)),
         failed=lost,
@@ -268,36 +268,32 @@ def _sample(
     if state.samples.shape[1] == 0:
         return state.samples
     extra = _extra_stages(metric, state, slopes, step)
-    scale = step[:, None]
-    change = position[:, 0] - state.position[:, 0]
-    first, final = scale * state.velocity[:, 0], scale * velocity[:, 0]
+    scale = step[:, None, None]
+    change = position - state.position
+    first, final = scale * state.velocity, scale * velocity
     coefficients = [change, first - change, 2.0 * change - first - final]
     coefficients += [
-        scale * jnp.tensordot(jnp.asarray(row), extra.velocity[:, :, 0], axes=1)
+        scale * jnp.tensordot(jnp.asarray(row), extra.velocity, axes=1)
         for row in DOP853.D
     ]
-    fraction = (times[None] - state.time[:, None]) / jnp.where(step > 0, step, 1.0)[
-        :, None
-    ]
-    fraction = fraction[:, :, None]
+    elapsed = times[None] - state.time[:, None]
+    fraction = elapsed / jnp.where(step > 0, step, 1.0)[:, None]
+    fraction = fraction[:, :, None, None]
     values = jnp.zeros_like(state.samples)
     for index, coefficient in reversed(list(enumerate(coefficients))):
         values = values + coefficient[:, None]
         values = values * (fraction if index % 2 == 0 else 1.0 - fraction)
-    values = values + state.position[:, :1]
-    inside = (fraction > 0.0) & ((fraction <= 1.0) | last[:, None, None])
+    values = values + state.position[:, None]
+    inside = (fraction > 0.0) & ((fraction <= 1.0) | last[:, None, None, None])
     return jnp.where(inside, values, state.samples)
 
 
 def _extra_stages(
     metric: Metric, state: RayState, slopes: _Slopes, step: jax.Array
 ) -> _Slopes:
-    """The three further stages that the interpolant needs, geodesic row only."""
-    state = state._replace(
-        position=state.position[:, :1], velocity=state.velocity[:, :1]
-    )
+    """The three further stages that the interpolant needs."""
     room = ((0, len(DOP853.A_EXTRA)), (0, 0), (0, 0), (0, 0))
-    slopes = _Slopes(*(jnp.pad(stages[:, :, :1], room) for stages in slopes))
+    slopes = _Slopes(*(jnp.pad(stages, room) for stages in slopes))
     tableau = jnp.asarray(DOP853.A_EXTRA)
 
     def stage(index: int, slopes: _Slopes) -> _Slopes:

@@ -25,9 +25,10 @@ _PADDING = 64
 class LocalDiagonalMetric(Metric):
     """Inverse local diagonal covariance of the data (Sec. 3.1 of the paper).
 
-    With kernel weights w_n(x) = exp(-|x_n - x|^2 / (2 sigma^2)),
+    The tensor at x is diagonal, with entries ::
 
         M_dd(x) = 1 / h_d(x),    h_d(x) = sum_n w_n(x) (x_nd - x_d)^2 + rho,
+        w_n(x) = exp(-|x_n - x|^2 / (2 sigma^2)),
 
     so moving is cheap along the data and costs 1/sqrt(rho) per unit far from them.
 

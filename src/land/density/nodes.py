@@ -1,0 +1,171 @@
+"""Quadrature nodes in a tangent space, with the volume element at each of them.
+
+An integral over the tangent space at the mean, of a Gaussian-like weight times the
+volume element m(v), becomes a sum over nodes. The costly part, m(v), needs Exp(v); but
+all points of a ray, Exp(t v), come from one solve, so nodes lie on rays: radial
+quadrature along each ray, and directions that fill the sphere evenly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+from scipy.stats import chi2, norm, qmc
+
+from land._precision import in_float64
+from land.geodesics.exponential import MAX_STEPS, integrate
+from land.metrics import Metric
+
+Array = NDArray[np.float64]
+Volume = Literal["paper", "exact"]
+
+# Rays end where the standard normal has this much mass left beyond.
+_TAIL = 1e-12
+# Each group of directions is an even filling of the sphere on its own: the spread of
+# the groups' answers is a (cautious) measure of the error of their mean.
+GROUPS = 4
+
+
+@dataclass(frozen=True)
+class TangentNodes:
+    """Nodes of a quadrature rule on a tangent space.
+
+    Integrals become ``sum(exp(log_weights + log_volumes) * f(tangents))``.
+
+    Attributes
+    ----------
+    tangents : ndarray of shape (n, D)
+    log_weights : ndarray of shape (n,)
+        Logarithms of the weights of the rule for the Lebesgue measure dv.
+    log_volumes : ndarray of shape (n,)
+        log m(v): the volume element of the model.
+    groups : ndarray of shape (n,)
+        Which randomised replicate of the rule a node belongs to.
+    n_maps : int
+        Initial value problems that were solved.
+    n_failed : int
+        How many of them failed; their nodes are left out.
+    """
+
+    tangents: Array
+    log_weights: Array
+    log_volumes: Array
+    groups: NDArray[np.int64]
+    n_maps: int
+    n_failed: int
+
+
+def ray_nodes(
+    metric: Metric,
+    mean: Array,
+    factor: Array,
+    n_rays: int,
+    n_radii: int,
+    volume: Volume,
+    rng: np.random.Generator,
+    tol: float,
+) -> TangentNodes:
+    """Nodes on rays, placed for the normal distribution with covariance L L^T.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    mean : ndarray of shape (D,)
+        Where the tangent space is.
+    factor : ndarray of shape (D, D)
+        L: nodes are L z for z spread like a standard normal.
+    n_rays, n_radii
+        Number of rays and of nodes on each.
+    volume
+        Which volume element.
+    rng
+        Randomness of the directions.
+    tol
+        Tolerance of the exponential maps.
+    """
+    dim = len(mean)
+    reach = float(np.sqrt(chi2.isf(_TAIL, dim)))
+    nodes, weights = np.polynomial.legendre.leggauss(n_radii)
+    fractions = (nodes + 1.0) / 2.0
+    radii = reach * fractions
+    directions, groups = sphere_directions(dim, n_rays, rng)
+    rays = reach * directions @ factor.T
+    log_volumes, failed = volumes_along_rays(metric, mean, rays, fractions, volume, tol)
+    # dv = |L| r^(D-1) dr dw, with w on the sphere of area 2 pi^(D/2) / Gamma(D/2)
+    log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
+    log_det = np.linalg.slogdet(factor)[1]
+    radial = np.log(0.5 * reach * weights) + (dim - 1) * np.log(radii)
+    log_weights = radial + log_area + log_det - np.log(len(directions))
+    good = ~failed
+    tangents = fractions[:, None] * rays[good][:, None]
+    return TangentNodes(
+        tangents=tangents.reshape(-1, dim),
+        log_weights=np.tile(log_weights, int(good.sum())),
+        log_volumes=log_volumes[good].reshape(-1),
+        groups=np.repeat(groups[good], n_radii),
+        n_maps=len(directions),
+        n_failed=int(failed.sum()),
+    )
+
+
+def sphere_directions(
+    dim: int, n: int, rng: np.random.Generator
+) -> tuple[Array, NDArray[np.int64]]:
+    """At least `n` directions that fill the unit sphere evenly, and their groups."""
+    size = max(1, int(np.ceil(n / GROUPS)))
+    if dim == 1:
+        return np.array([[1.0], [-1.0]]), np.zeros(2, dtype=np.int64)
+    if dim == 2:
+        # Equally spaced angles integrate smooth periodic functions best of all.
+        count = GROUPS * size
+        angles = 2.0 * np.pi * (np.arange(count) + rng.uniform()) / count
+        directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return directions, np.arange(count) % GROUPS
+    level = int(np.ceil(np.log2(GROUPS * size)))
+    uniform = qmc.Sobol(dim, rng=rng).random_base2(level)
+    normal = norm.ppf(np.clip(uniform, 1e-15, 1.0 - 1e-15))
+    directions = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    return directions, np.arange(len(directions)) * GROUPS // len(directions)
+
+
+@in_float64
+def volumes_along_rays(
+    metric: Metric,
+    mean: Array,
+    rays: Array,
+    fractions: Array,
+    volume: Volume,
+    tol: float,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Values log m(t v) for rays v (n, D) and fractions t (k,): (n, k), and failures."""
+    n, dim = rays.shape
+    exact = volume == "exact"
+    rows = dim + 1 if exact else 1
+    position = np.zeros((n, rows, dim))
+    position[:, 0] = mean
+    velocity = np.zeros((n, rows, dim))
+    velocity[:, 0] = rays
+    if exact:
+        velocity[:, 1:] = np.eye(dim)
+    arrivals = integrate(metric, position, velocity, fractions, tol, MAX_STEPS)
+    points = arrivals.samples[:, :, 0]
+    log_volumes = metric.log_volume(points)
+    if exact:
+        # Jacobi fields J(t) of the ray give DExp(t v) = J(t) / t.
+        jacobians = arrivals.samples[:, :, 1:] / fractions[None, :, None, None]
+        log_volumes = log_volumes + np.linalg.slogdet(jacobians)[1]
+    return log_volumes, arrivals.failed
+
+
+@in_float64
+def volumes_at(
+    metric: Metric, mean: Array, tangents: Array, volume: Volume, tol: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Values log m(v) for tangents v (n, D): (n,), and which maps failed."""
+    values, failed = volumes_along_rays(metric, mean, tangents, np.ones(1), volume, tol)
+    return values[:, 0], failed
