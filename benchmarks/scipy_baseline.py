@@ -62,7 +62,8 @@ def meshwise_acceleration(data: Array, sigma: float, rho: float) -> Acceleration
         m = len(x)
         lengths = np.sum(x * x, axis=1)
         exponents = np.column_stack([x, np.ones(m), -0.5 * lengths]) @ augmented
-        moments = np.exp(np.minimum(exponents, 0.0)) @ features
+        # Exponentials that underflow take NumPy ten times as long.
+        moments = np.exp(np.clip(exponents, -700.0, 0.0)) @ features
         zeroth, first, second, cross, third = np.split(moments, bounds, axis=1)
         cross, third = cross.reshape(m, dim, dim), third.reshape(m, dim, dim)
         central = second - 2.0 * x * first + x * x * zeroth
