@@ -123,8 +123,7 @@ def log_constant(
     else:
         nodes = _monte_carlo_nodes(metric, center, factor, n_samples, volume, rng, tol)
     _warn_about_failures(nodes)
-    precision = np.linalg.inv(factor @ factor.T)
-    return summarise(nodes, precision, tol)
+    return summarise(nodes, invert(factor @ factor.T), tol)
 
 
 def summarise(nodes: TangentNodes, precision: Array, tol: float) -> LogConstant:
@@ -162,6 +161,12 @@ def log_terms(nodes: TangentNodes, precision: Array) -> Array:
 def cholesky(covariance: Array) -> Array:
     """Lower triangular L with L L^T = covariance."""
     return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+
+def invert(matrix: Array) -> Array:
+    """Inverse of a symmetric positive definite matrix, symmetric to the last digit."""
+    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    return 0.5 * (inverse + inverse.T)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:

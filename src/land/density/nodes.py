@@ -142,7 +142,7 @@ def volumes_along_rays(
     volume: Volume,
     tol: float,
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Values log m(t v) for rays v (n, D) and fractions t (k,): (n, k), and failures."""
+    """Values log m(t v), (n, k), for rays v (n, D) and fractions t (k,); failures."""
     n, dim = rays.shape
     exact = volume == "exact"
     rows = dim + 1 if exact else 1
