@@ -1,0 +1,179 @@
+"""What `land.log_map` promises besides the right tangent."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import land
+from land.metrics import EuclideanMetric, FunctionMetric
+
+
+@pytest.fixture(scope="module")
+def metric(half_ellipse_metric):
+    return half_ellipse_metric(0.3)
+
+
+@pytest.fixture(scope="module")
+def found(metric, on_the_arc, half_ellipse):
+    return land.log_map(metric, on_the_arc, half_ellipse[:6])
+
+
+def test_flat_space_has_straight_lines():
+    points = np.random.default_rng(1).standard_normal((5, 3))
+    base = np.array([1.0, -2.0, 3.0])
+    result = land.log_map(EuclideanMetric(3), base, points, n_segments=4)
+    np.testing.assert_allclose(result.tangents, points - base, rtol=1e-9)
+    np.testing.assert_allclose(
+        result.lengths, np.linalg.norm(points - base, axis=1), rtol=1e-9
+    )
+    times = np.linspace(0.0, 1.0, 5)[:, None]
+    np.testing.assert_allclose(
+        result.curves, base + times * (points - base)[:, None], atol=1e-9
+    )
+    assert result.converged.all()
+
+
+def test_base_among_the_targets_gives_a_zero_tangent(metric, half_ellipse):
+    base = half_ellipse[3]
+    result = land.log_map(metric, base, half_ellipse[:6])
+    np.testing.assert_array_equal(result.tangents[3], 0.0)
+    np.testing.assert_array_equal(result.end_velocities[3], 0.0)
+    np.testing.assert_array_equal(result.curves[3], np.tile(base, (33, 1)))
+    assert result.lengths[3] == 0.0
+    assert result.converged.all()
+    assert np.all(result.lengths[[0, 1, 2, 4, 5]] > 0.0)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_close_targets_are_reached_along_the_straight_line(metric, on_the_arc, gap):
+    way = gap * np.array([[0.6, 0.8], [-0.8, 0.6]])
+    # The gap as it is after rounding.
+    way = (on_the_arc + way) - on_the_arc
+    result = land.log_map(metric, on_the_arc, on_the_arc + way)
+    assert result.converged.all()
+    lengths = np.sqrt(metric.inner(on_the_arc, way, way))
+    # The metric changes over sigma = 0.3, so both agree up to gap / sigma.
+    tolerance = 10 * gap + 1e-6
+    np.testing.assert_allclose(result.lengths, lengths, rtol=tolerance)
+    errors = np.linalg.norm(result.tangents - way, axis=1)
+    assert np.max(errors) < tolerance * np.linalg.norm(way, axis=1).max()
+
+
+def test_curves_run_from_base_to_target(found, on_the_arc, half_ellipse):
+    assert found.curves.shape == (6, 33, 2)
+    np.testing.assert_allclose(
+        found.curves[:, 0], np.broadcast_to(on_the_arc, (6, 2)), atol=1e-13
+    )
+    np.testing.assert_allclose(found.curves[:, -1], half_ellipse[:6], atol=1e-10)
+
+
+def test_curves_have_constant_speed(found, metric):
+    steps = np.diff(found.curves, axis=1)
+    middles = 0.5 * (found.curves[:, 1:] + found.curves[:, :-1])
+    pieces = np.sqrt(metric.inner(middles, steps, steps))
+    expected = np.broadcast_to(found.lengths[:, None] / 32, pieces.shape)
+    np.testing.assert_allclose(pieces, expected, rtol=0.02)
+
+
+def test_n_segments_samples_the_same_curve(metric, on_the_arc, half_ellipse, found):
+    coarse = land.log_map(metric, on_the_arc, half_ellipse[:6], n_segments=8)
+    assert coarse.curves.shape == (6, 9, 2)
+    np.testing.assert_allclose(coarse.curves, found.curves[:, ::4], atol=1e-12)
+
+
+def test_a_warm_start_gives_the_same_geodesic_sooner(
+    metric, on_the_arc, half_ellipse, found
+):
+    warm = land.log_map(metric, on_the_arc, half_ellipse[:6], curves=found.curves)
+    assert warm.converged.all()
+    np.testing.assert_allclose(warm.lengths, found.lengths, rtol=1e-6)
+    np.testing.assert_allclose(warm.tangents, found.tangents, rtol=0, atol=1e-4)
+    assert warm.n_iter.sum() < found.n_iter.sum()
+
+
+def test_a_warm_start_is_moved_to_its_new_ends(metric, on_the_arc, half_ellipse, found):
+    """As in a fit: the mean moves a little and the old curves are the guesses."""
+    base = on_the_arc + np.array([0.05, -0.02])
+    cold = land.log_map(metric, base, half_ellipse[:6])
+    warm = land.log_map(metric, base, half_ellipse[:6], curves=found.curves)
+    assert warm.converged.all()
+    np.testing.assert_allclose(warm.lengths, cold.lengths, rtol=1e-6)
+    np.testing.assert_allclose(warm.tangents, cold.tangents, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(warm.curves[:, 0], np.tile(base, (6, 1)), atol=1e-13)
+
+
+def test_curves_of_two_points_are_straight_starts(metric, on_the_arc, half_ellipse):
+    ends = half_ellipse[:6]
+    lines = np.stack([np.tile(on_the_arc, (6, 1)), ends], axis=1)
+    result = land.log_map(metric, on_the_arc, ends, curves=lines)
+    assert result.converged.all()
+
+
+def test_each_target_may_have_its_own_base(metric, half_ellipse):
+    bases, points = half_ellipse[:6], half_ellipse[6:12]
+    together = land.log_map(metric, bases, points)
+    assert together.converged.all()
+    for row in range(6):
+        alone = land.log_map(metric, bases[row], points[[row]])
+        np.testing.assert_allclose(
+            alone.tangents[0], together.tangents[row], rtol=1e-6, atol=1e-8
+        )
+
+
+def test_leading_axes_are_kept(metric, on_the_arc, half_ellipse, found):
+    folded = land.log_map(metric, on_the_arc, half_ellipse[:6].reshape(2, 3, 2))
+    assert folded.tangents.shape == folded.end_velocities.shape == (2, 3, 2)
+    assert folded.lengths.shape == folded.converged.shape == (2, 3)
+    assert folded.curves.shape == (2, 3, 33, 2)
+    np.testing.assert_allclose(folded.tangents.reshape(6, 2), found.tangents, rtol=1e-9)
+    single = land.log_map(metric, on_the_arc, half_ellipse[0])
+    assert single.tangents.shape == (2,)
+    assert single.lengths.shape == ()
+
+
+def test_no_points_give_no_tangents(metric, on_the_arc):
+    result = land.log_map(metric, on_the_arc, np.empty((0, 2)))
+    assert result.tangents.shape == (0, 2)
+    assert result.lengths.shape == result.converged.shape == (0,)
+    assert result.curves.shape == (0, 33, 2)
+
+
+def test_jax_arrays_come_in_and_numpy_arrays_go_out(metric, on_the_arc, half_ellipse):
+    result = land.log_map(
+        metric, jnp.asarray(on_the_arc), jnp.asarray(half_ellipse[:6])
+    )
+    for array in (result.tangents, result.lengths, result.curves, result.converged):
+        assert type(array) is np.ndarray
+    assert result.tangents.dtype == result.lengths.dtype == np.float64
+    assert result.converged.all()
+
+
+def test_a_tighter_tolerance_gives_a_smaller_error(space_form):
+    space = space_form(1, 2, "diagonal")
+    rng = np.random.default_rng(2)
+    base, points = space.draw_base(rng), space.draw_points(rng, 12)
+    expected = space.log(base, points)
+    errors = []
+    for tol in (1e-2, 1e-5, 1e-9):
+        result = land.log_map(space.metric, base, points, tol=tol)
+        assert result.converged.all()
+        misses = np.linalg.norm(result.tangents - expected, axis=1)
+        errors.append(np.max(misses / np.linalg.norm(expected, axis=1)))
+        assert errors[-1] < 5 * tol
+    assert errors[-1] < 1e-3 * errors[0]
+
+
+def test_landmarks_lead_around_an_obstacle():
+    """A hill on the straight line: landmarks beside it show the way around."""
+
+    def hill(x):
+        return (1.0 + 400.0 * jnp.exp(-4.0 * (x @ x))) * jnp.ones(2)
+
+    angles = np.linspace(0.0, np.pi, 40)
+    ridge = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
+    start, end = ridge[0], ridge[-1]
+    guided = land.geodesic(FunctionMetric(hill, 2, landmarks=ridge), start, end)
+    assert guided.converged
+    assert guided(0.5)[1] > 0.5
+    # Half of the circle is a way around; the shortest is no longer.
+    assert 4.0 < guided.length < 2.0 * np.pi

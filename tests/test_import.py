@@ -1,0 +1,116 @@
+"""`import land` is quick and leaves the process as it was; geometry is in float64."""
+
+import json
+import statistics
+
+import pytest
+
+# Prints every setting of JAX, then what importing and using land did to them.
+SETTINGS = """
+import json, logging, sys, warnings
+import jax
+import numpy as np
+import sklearn, scipy.sparse.csgraph, scipy.spatial, scipy.integrate
+
+def settings():
+    return {
+        "jax": {name: repr(value) for name, value in sorted(jax.config.values.items())},
+        "x64": jax.config.jax_enable_x64,
+        "warnings": [repr(entry) for entry in warnings.filters],
+        "handlers": [repr(handler) for handler in logging.root.handlers],
+        "level": logging.root.level,
+        "numpy": np.geterr(),
+        "random": repr(np.random.get_state()),
+    }
+
+before = settings()
+import land
+imported = settings()
+data = land.datasets.make_half_ellipse(random_state=0)
+metric = land.metrics.LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
+log = land.log_map(metric, data[0], data[1:3])
+exp = land.exp_map(metric, data[0], log.tangents)
+det = land.exp_log_det(metric, data[0], log.tangents)
+curve = land.geodesic(metric, data[0], data[1])
+used = settings()
+dtypes = [
+    str(array.dtype)
+    for array in (
+        metric.tensor(data), metric.log_volume(data), log.tangents, log.lengths,
+        log.curves, exp.points, exp.velocities, det, curve(0.5),
+    )
+]
+
+# The user's own JAX code is in single precision, as it was.
+import jax.numpy as jnp
+total = jax.jit(lambda x: jnp.sum(jnp.sin(x)))(jnp.arange(3.0))
+grad = jax.grad(lambda x: jnp.sum(x ** 2))(jnp.ones(3))
+print(json.dumps({
+    "before": before, "imported": imported, "used": used, "dtypes": dtypes,
+    "user": [str(total.dtype), str(grad.dtype), str(jnp.ones(2).dtype)],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def process(run_fresh):
+    """What a process reports of itself before and after it imports and uses land."""
+    return json.loads(run_fresh(SETTINGS))
+
+
+def test_import_changes_no_setting(process):
+    assert process["before"]["x64"] is False
+    assert len(process["before"]["jax"]) > 50  # that is, they were looked at
+    assert process["imported"] == process["before"]
+
+
+def test_use_changes_no_setting(process):
+    assert process["used"] == process["before"]
+
+
+def test_results_are_float64_where_jax_is_not(process):
+    assert set(process["dtypes"]) == {"float64"}
+
+
+def test_the_users_own_code_stays_in_float32(process):
+    assert set(process["user"]) == {"float32"}
+
+
+def test_import_prints_nothing(run_fresh):
+    assert run_fresh("import land") == ""
+
+
+def test_import_does_not_start_jax(run_fresh):
+    """No device is taken, nothing is compiled: that is left to the first call."""
+    program = """
+import jax
+from jax._src import xla_bridge
+import land
+print(xla_bridge.backends_are_initialized())
+"""
+    assert run_fresh(program).strip() == "False"
+
+
+def test_import_needs_no_plotting(run_fresh):
+    program = "import sys, land; print('matplotlib' in sys.modules)"
+    assert run_fresh(program).strip() == "False"
+
+
+def test_import_takes_under_a_second_and_a_half_beyond_jax(run_fresh):
+    program = """
+import time
+import jax, jax.numpy
+start = time.perf_counter()
+import land
+print(time.perf_counter() - start)
+"""
+    run_fresh(program)  # the first import of all writes bytecode and fills caches
+    seconds = [float(run_fresh(program)) for _ in range(3)]
+    assert statistics.median(seconds) < 1.5
+
+
+def test_everything_in_all_exists():
+    import land
+
+    for name in land.__all__:
+        assert hasattr(land, name), name
