@@ -112,7 +112,7 @@ def _reject(
     rng: np.random.Generator,
     tol: float,
 ) -> tuple[Array, float, Array | None]:
-    """Rejection sampling; the third value is a raised envelope where it was exceeded."""
+    """Rejection sampling; the third value is a raised envelope if it was exceeded."""
     dim = len(mean)
     below = chi2.cdf(edges**2, dim)
     log_mass = np.log(np.diff(below)) + envelope

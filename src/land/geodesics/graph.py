@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _NEIGHBOURS = 10
+# Enough to find the right valley; the cost of the edges grows with all of the data.
+_MOST_LANDMARKS = 2000
 _ATTACHMENTS = 5
 _THINNING = 4
 _QUADRATURE = 4
@@ -159,6 +161,9 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
     if metric not in _graphs:
         assert metric.landmarks is not None
         points = np.unique(metric.landmarks, axis=0)
+        if len(points) > _MOST_LANDMARKS:
+            chosen = np.random.default_rng(0).permutation(len(points))[:_MOST_LANDMARKS]
+            points = points[np.sort(chosen)]
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points[left], points[right])

@@ -112,7 +112,7 @@ _BLOCK = 4096
 
 def _bucket(size: int) -> int:
     """Smallest of a few batch sizes that holds `size` points."""
-    return next(bucket for bucket in (64, _BLOCK) if size <= bucket)
+    return next(bucket for bucket in (64, 512, _BLOCK) if size <= bucket)
 
 
 @jax.jit

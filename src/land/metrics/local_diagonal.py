@@ -96,8 +96,11 @@ class LocalDiagonalMetric(Metric):
             points[:1], (n_blocks * rows - len(points), self.dim)
         )
         blocks = jnp.concatenate([points, padding]).reshape(n_blocks, rows, self.dim)
-        # Recomputing the weights in the reverse pass keeps memory at one block.
-        tensors = jax.lax.map(jax.checkpoint(self._tensor_block), blocks)
+        block = self._tensor_block
+        if self.dim > _MOMENT_DIMENSIONS:
+            # Recomputing the weights in the reverse pass keeps memory at one block.
+            block = jax.checkpoint(block)
+        tensors = jax.lax.map(block, blocks)
         return tensors.reshape(-1, self.dim)[: len(points)]
 
     def _tensor_block(self, points: jax.Array) -> jax.Array:
