@@ -1,9 +1,11 @@
 """Sphere and hyperbolic space, where every map is known, at default tolerances."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import land
+from land.metrics import FunctionMetric
 
 SPACES = [(k, dim, "diagonal") for k in (1, -1) for dim in (2, 3, 4, 5)]
 SPACES += [(1, 2, "sheared"), (-1, 3, "sheared"), (1, 4, "sheared"), (-1, 5, "sheared")]
@@ -130,6 +132,33 @@ def test_columns_of_the_jacobian_are_derivatives_along_coordinates(space_form, r
         step = 1e-6 * np.eye(3)[column]
         slope = space.exp(base, tangents + step) - space.exp(base, tangents - step)
         np.testing.assert_allclose(jacobians[:, :, column], slope / 2e-6, atol=1e-5)
+
+
+def stretched(x):
+    return jnp.array([1.0 + x[1] ** 2, jnp.exp(x[0])])
+
+
+def stretched_matrix(x):
+    return jnp.diag(stretched(x))
+
+
+def test_a_diagonal_metric_given_in_full_has_the_same_maps(rng):
+    """No closed form here, but two ways through the code that must agree."""
+    diagonal = FunctionMetric(stretched, dim=2)
+    full = FunctionMetric(stretched_matrix, dim=2)
+    base, rows = np.array([0.2, -0.4]), rng.standard_normal((6, 2))
+    for map_, fields in (
+        (land.exp_map, ["points", "velocities"]),
+        (land.log_map, ["tangents", "lengths", "curves"]),
+        (land.exp_jacobian, ["jacobians", "log_dets", "signs"]),
+    ):
+        one, other = map_(diagonal, base, rows), map_(full, base, rows)
+        assert one.converged.all()
+        assert other.converged.all()
+        for field in fields:
+            np.testing.assert_allclose(
+                getattr(one, field), getattr(other, field), rtol=1e-7, atol=1e-9
+            )
 
 
 def assert_close(found, expected, scale, tolerance=1e-6):

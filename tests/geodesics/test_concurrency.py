@@ -3,8 +3,8 @@
 LAPACK calls on batches, made by XLA from inside a compiled program, wait for helpers
 from the same pool of threads that runs the program. Two at once can take every thread
 of a small machine and wait for ever: `jnp.linalg.inv` and `solve` in the kernels hung
-`land.log_map` on two cores within some ten calls of 1000 targets in 5 dimensions. A hang
-that comes by chance makes a poor test, so this one looks for the calls themselves.
+`land.log_map` on two cores within some ten calls of 1000 targets in 5 dimensions. What
+hangs by chance makes a poor test, so this one looks for the calls themselves.
 """
 
 import json

@@ -1,0 +1,56 @@
+"""First guesses through the data must cope with whatever the data look like."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import land
+from land.metrics import LocalDiagonalMetric
+
+RNG = np.random.default_rng(0)
+CLUSTER = 0.3 * RNG.standard_normal((25, 2))
+
+# All padded to 64 rows: one compilation serves them.
+ODD_DATA = {
+    "one datum": [[0.0, 0.0]],
+    "two data": [[0.0, 0.0], [1.0, 0.0]],
+    "one datum many times": np.zeros((40, 2)),
+    "many data twice": np.repeat(CLUSTER, 2, axis=0),
+    "on a line": np.column_stack([np.linspace(0.0, 2.0, 50), np.zeros(50)]),
+    "on a grid": np.stack(np.meshgrid(*[np.arange(7.0)] * 2), axis=-1).reshape(-1, 2),
+    "two clusters far apart": np.concatenate(
+        [CLUSTER, CLUSTER + np.array([30.0, 0.0])]
+    ),
+}
+
+
+@pytest.mark.parametrize("data", ODD_DATA.values(), ids=ODD_DATA.keys())
+def test_odd_data(data):
+    data = np.asarray(data)
+    metric = LocalDiagonalMetric(data, sigma=0.5, rho=0.1)
+    targets = np.concatenate([data[-1:], [[0.3, 0.4]], data[:1]])
+    found = land.log_map(metric, data[0], targets)
+    assert found.converged.all()
+    np.testing.assert_array_equal(found.tangents[2], 0.0)
+
+
+def test_clusters_far_apart_are_joined():
+    """No neighbour of one cluster lies in the other, yet a path leads across."""
+    data = ODD_DATA["two clusters far apart"]
+    metric = LocalDiagonalMetric(data, sigma=0.5, rho=0.1)
+    curve = land.geodesic(metric, data[0], data[-1])
+    assert curve.converged
+    # Between the clusters there is nothing but rho.
+    assert curve.length == pytest.approx(30.0 / np.sqrt(0.1), rel=0.1)
+
+
+def test_a_metric_is_let_go_with_its_graph():
+    """Graphs are kept with their metrics, not for ever."""
+    metric = LocalDiagonalMetric(ODD_DATA["many data twice"], sigma=0.5, rho=0.1)
+    land.log_map(metric, [0.0, 0.0], [[0.3, 0.4]])
+    alive = weakref.ref(metric)
+    del metric
+    gc.collect()
+    assert alive() is None
