@@ -8,7 +8,7 @@ import land
 from land.metrics import FunctionMetric
 
 SPACES = [(k, dim, "diagonal") for k in (1, -1) for dim in (2, 3, 4, 5)]
-SPACES += [(1, 2, "sheared"), (-1, 3, "sheared"), (1, 4, "sheared"), (-1, 5, "sheared")]
+SPACES += [(1, 2, "sheared"), (-1, 3, "sheared"), (-1, 5, "sheared")]
 
 
 @pytest.fixture(scope="module", params=SPACES, ids=lambda p: f"k{p[0]}-{p[1]}d-{p[2]}")
