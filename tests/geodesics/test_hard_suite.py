@@ -40,10 +40,14 @@ def principal_components(rows, n_components):
 
 
 def assert_all_converge(metric, base, targets):
-    """Hold every log map to a verdict, and to the length of the straight line."""
+    """Hold every log map to its verdict, and to the length of the straight line."""
     found = land.log_map(metric, base, targets)
     assert found.converged.all(), f"not converged: {np.flatnonzero(~found.converged)}"
-    assert np.isfinite(found.tangents).all()
+    # A geodesic is as fast at both of its ends as on average.
+    start = np.sqrt(metric.inner(base, found.tangents, found.tangents))
+    end = np.sqrt(metric.inner(targets, found.end_velocities, found.end_velocities))
+    np.testing.assert_allclose(start, found.lengths, rtol=2e-6)
+    np.testing.assert_allclose(end, found.lengths, rtol=2e-6)
     # Whatever else a geodesic is, it is no longer than the line between its ends.
     times = (np.arange(2000) + 0.5) / 2000
     ways = targets - base
