@@ -35,7 +35,10 @@ def check_points(
         Whether an array without points is acceptable.
     """
     try:
-        array = np.asarray(value, dtype=np.float64)
+        array = np.asarray(value)
+        if np.iscomplexobj(array):
+            raise ValueError("got complex ones")
+        array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
     if array.ndim == 0 or (ndim is not None and array.ndim != ndim):
@@ -63,7 +66,9 @@ def check_points(
 
 def check_positive(name: str, value: Any) -> float:
     """Return `value` as a positive finite float."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+    if isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be a positive number, got {value!r}")
+    if not isinstance(value, Real):
         try:  # zero-dimensional NumPy and JAX arrays are fine
             value = float(np.asarray(value, dtype=np.float64).reshape(()))
         except (TypeError, ValueError):

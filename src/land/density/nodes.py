@@ -143,11 +143,12 @@ def volumes_along_rays(
     tol: float,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Values log m(t v), (n, k), for rays v (n, D) and fractions t (k,); failures."""
+    metric, center = metric.centred()
     n, dim = rays.shape
     exact = volume == "exact"
     rows = dim + 1 if exact else 1
     position = np.zeros((n, rows, dim))
-    position[:, 0] = mean
+    position[:, 0] = mean - center
     velocity = np.zeros((n, rows, dim))
     velocity[:, 0] = rays
     if exact:

@@ -176,7 +176,11 @@ def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, 
     nodes = interpolate_rows(node_times.reshape(len(vertices), -1), times, vertices)
     nodes = nodes.reshape(len(vertices), elements, ORDER + 1, -1)
     nodes[:, 0, 0], nodes[:, -1, -1] = vertices[:, 0], vertices[:, -1]
-    return np.einsum("qk,nekd->neqd", _DIFFERENTIATION, nodes), widths
+    # Differences first: short curves far from the origin must not lose their digits.
+    offsets = nodes - nodes[:, :, :1]
+    rates = np.einsum("qk,nekd->neqd", _DIFFERENTIATION, offsets)
+    missed = offsets[:, :, -1] - np.einsum("q,neqd->ned", WEIGHTS, rates)
+    return rates + missed[:, :, None], widths
 
 
 def interpolate_rows(queries: Array, grid: Array, values: Array) -> Array:

@@ -28,9 +28,12 @@ class Geodesic:
         Whether length and velocities meet the tolerance that was asked for.
     """
 
-    def __init__(self, end: Array, solution: Connections) -> None:
+    def __init__(
+        self, start: Array, end: Array, center: Array, solution: Connections
+    ) -> None:
+        self._center = center
         self._solution = solution
-        self.start = solution.bases[0]
+        self.start = start
         self.end = end
         self.start_velocity = solution.tangents[0]
         self.end_velocity = solution.end_velocities[0]
@@ -42,8 +45,8 @@ class Geodesic:
         moments = np.asarray(times, dtype=np.float64)
         if not np.all((moments >= 0.0) & (moments <= 1.0)):
             raise ValueError("times must lie in [0, 1]")
-        points = self._solution.sample(moments.reshape(-1))[0]
-        return points.reshape(*moments.shape, -1)
+        points = self._center + self._solution.sample(moments.reshape(-1))[0]
+        return points.reshape(*moments.shape, len(self.start))
 
     def __repr__(self) -> str:
         verdict = "converged" if self.converged else "not converged"
@@ -89,5 +92,7 @@ def geodesic(
     tol = check_positive("tol", tol)
     max_iter = check_count("max_iter", max_iter)
     check_metric(metric, start=first, end=last)
-    solution = shortest_connections(metric, first[None], last[None], tol, max_iter)
-    return Geodesic(last, solution)
+    metric, center = metric.centred()
+    bases, targets = (first - center)[None], (last - center)[None]
+    solution = shortest_connections(metric, bases, targets, tol, max_iter)
+    return Geodesic(first, last, center, solution)

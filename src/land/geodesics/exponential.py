@@ -94,12 +94,15 @@ def exp_map(
     moments = _check_times(times)
     starts, flat, shape = pair_up("base", base_points, "tangents", vectors)
     check_metric(metric, base=base_points)
-    state = integrate(metric, starts[:, None], flat[:, None], moments, tol, max_steps)
+    metric, center = metric.centred()
+    position, velocity = (starts - center)[:, None], flat[:, None]
+    state = integrate(metric, position, velocity, moments, tol, max_steps)
+    rays = center + state.samples[:, :, 0]
     return ExpMap(
-        points=state.position[:, 0].reshape(*shape, dim),
+        points=(center + state.position[:, 0]).reshape(*shape, dim),
         velocities=state.velocity[:, 0].reshape(*shape, dim),
         converged=~state.failed.reshape(shape),
-        rays=None if times is None else state.samples.reshape(*shape, -1, dim),
+        rays=None if times is None else rays.reshape(*shape, -1, dim),
         n_steps=state.attempts.reshape(shape),
     )
 

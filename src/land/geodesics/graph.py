@@ -27,6 +27,9 @@ _NEIGHBOURS = 10
 # Enough to find the right valley; the cost of the edges grows with all of the data.
 _MOST_LANDMARKS = 2000
 _ATTACHMENTS = 5
+# Points farther from the landmarks than this many of their spacings are attached to
+# more of them.
+_FAR, _FAR_ATTACHMENTS = 10.0, 64
 _THINNING = 4
 _QUADRATURE = 4
 # csgraph takes a stored zero for a missing edge.
@@ -53,6 +56,7 @@ class LandmarkGraph:
     points: Array
     tree: KDTree
     edges: coo_array
+    spacing: float  # typical distance between neighbours
 
 
 _graphs: weakref.WeakKeyDictionary[Metric, LandmarkGraph] = weakref.WeakKeyDictionary()
@@ -169,7 +173,8 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
         lengths = segment_lengths(metric, points[left], points[right])
         shape = (len(points), len(points))
         edges = coo_array((np.maximum(lengths, _SHORTEST_EDGE), (left, right)), shape)
-        _graphs[metric] = LandmarkGraph(points, tree, edges)
+        spacing = float(np.median(tree.query(points, 2)[0][:, 1]))
+        _graphs[metric] = LandmarkGraph(points, tree, edges, spacing)
     return _graphs[metric]
 
 
@@ -221,13 +226,33 @@ def _bridge(points: Array, inside: NDArray[np.bool_]) -> tuple[int, int]:
 def _attach(
     metric: Metric, graph: LandmarkGraph, points: Array
 ) -> tuple[Indices, Array]:
-    """Nearest landmarks of points, and the lengths of the edges to them, (n, k)."""
+    """Landmarks to which points are attached, and the lengths of the edges, (n, k).
+
+    These are the nearest ones and, for points far from all landmarks, a sample of the
+    others: what is nearest to such a point need not be on its way.
+    """
     k = min(_ATTACHMENTS, len(graph.points))
-    _, nearest = graph.tree.query(points, k)
-    nearest = nearest.reshape(len(points), k)
-    starts = np.repeat(points, k, axis=0)
-    lengths = segment_lengths(metric, starts, graph.points[nearest.reshape(-1)])
-    return nearest, lengths.reshape(len(points), k)
+    distances, nearest = graph.tree.query(points, k)
+    distances, nearest = distances.reshape(-1, k), nearest.reshape(-1, k)
+    far = np.flatnonzero(distances[:, 0] > _FAR * graph.spacing)
+    sample = np.random.default_rng(0).permutation(len(graph.points))[:_FAR_ATTACHMENTS]
+    # Points that are not far repeat their nearest landmark, at no cost.
+    extra = np.repeat(nearest[:, :1], len(sample) if len(far) else 0, axis=1)
+    lengths = np.full((len(points), k + extra.shape[1]), np.inf)
+    lengths[:, :k] = _edge_lengths(metric, graph, points, nearest)
+    if len(far):
+        extra[far] = sample
+        lengths[far, k:] = _edge_lengths(metric, graph, points[far], extra[far])
+    return np.concatenate([nearest, extra], axis=1), lengths
+
+
+def _edge_lengths(
+    metric: Metric, graph: LandmarkGraph, points: Array, landmarks: Indices
+) -> Array:
+    """Lengths of the segments from points (n, D) to landmarks (n, k)."""
+    starts = np.repeat(points, landmarks.shape[1], axis=0)
+    ends = graph.points[landmarks.reshape(-1)]
+    return segment_lengths(metric, starts, ends).reshape(landmarks.shape)
 
 
 def _from_bases(
@@ -245,9 +270,13 @@ def _from_bases(
     columns = np.concatenate([high, low, nearest.reshape(-1)])
     weights = np.concatenate([graph.edges.data, graph.edges.data, lengths.reshape(-1)])
     size = n + len(bases)
-    matrix = csr_array(
-        (np.maximum(weights, _SHORTEST_EDGE), (rows, columns)), shape=(size, size)
-    )
+    # One edge for each pair, the shorter one: duplicates would be added up.
+    order = np.argsort(weights, kind="stable")
+    order = order[np.isfinite(weights[order])]
+    _, first = np.unique(rows[order] * size + columns[order], return_index=True)
+    kept = order[first]
+    weights = np.maximum(weights[kept], _SHORTEST_EDGE)
+    matrix = csr_array((weights, (rows[kept], columns[kept])), shape=(size, size))
     sources = np.arange(len(bases)) + n
     return dijkstra(matrix, indices=sources, return_predecessors=True)
 

@@ -70,9 +70,10 @@ def exp_jacobian(
     max_steps = check_count("max_steps", max_steps)
     starts, flat, shape = pair_up("base", base_points, "tangents", vectors)
     check_metric(metric, base=base_points)
+    metric, center = metric.centred()
     n = len(flat)
     position = np.zeros((n, dim + 1, dim))
-    position[:, 0] = starts
+    position[:, 0] = starts - center
     velocity = np.concatenate(
         [flat[:, None], np.broadcast_to(np.eye(dim), (n, dim, dim))], axis=1
     )
@@ -83,7 +84,7 @@ def exp_jacobian(
         jacobians=jacobians.reshape(*shape, dim, dim),
         log_dets=log_dets.reshape(shape),
         signs=signs.reshape(shape),
-        points=arrivals.position[:, 0].reshape(*shape, dim),
+        points=(center + arrivals.position[:, 0]).reshape(*shape, dim),
         converged=~arrivals.failed.reshape(shape),
     )
 

@@ -106,16 +106,20 @@ def log_map(
     n_segments = check_count("n_segments", n_segments)
     bases, targets, shape = pair_up("base", base_points, "points", ends)
     check_metric(metric, base=base_points, points=ends)
+    metric, center = metric.centred()
+    bases, targets = bases - center, targets - center
     if curves is None:
         solution = shortest_connections(metric, bases, targets, tol, max_iter)
     else:
-        guesses = _given_curves(curves, bases, targets, shape)
+        guesses = _given_curves(curves, center, bases, targets, shape)
         solution = connect(metric, bases, targets, guesses, tol, max_iter)
     times = np.linspace(0.0, 1.0, n_segments + 1)
+    samples = center + solution.sample(times)
+    samples[:, 0], samples[:, -1] = center + bases, center + targets
     return LogMap(
         tangents=solution.tangents.reshape(*shape, dim),
         lengths=solution.lengths.reshape(shape),
-        curves=solution.sample(times).reshape(*shape, n_segments + 1, dim),
+        curves=samples.reshape(*shape, n_segments + 1, dim),
         converged=solution.converged.reshape(shape),
         end_velocities=solution.end_velocities.reshape(*shape, dim),
         n_iter=solution.n_iter.reshape(shape),
@@ -123,7 +127,11 @@ def log_map(
 
 
 def _given_curves(
-    curves: ArrayLike, bases: Array, targets: Array, shape: tuple[int, ...]
+    curves: ArrayLike,
+    center: Array,
+    bases: Array,
+    targets: Array,
+    shape: tuple[int, ...],
 ) -> Polylines:
     """A user's curves as polylines whose ends are where they must be."""
     dim = bases.shape[1]
@@ -133,7 +141,7 @@ def _given_curves(
             f"curves must have shape {(*shape, 'k', dim)} with k >= 2 points on each "
             f"curve, got {guesses.shape}"
         )
-    guesses = guesses.reshape(len(bases), -1, dim)
+    guesses = guesses.reshape(len(bases), guesses.shape[-2], dim) - center
     times = np.linspace(0.0, 1.0, guesses.shape[1])
     shift_start, shift_end = bases - guesses[:, 0], targets - guesses[:, -1]
     vertices = (

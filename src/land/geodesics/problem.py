@@ -9,6 +9,9 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
+# Asymmetry of a tensor, relative to its largest entry, that is more than rounding.
+_ASYMMETRY = 1e-8
+
 
 def pair_up(
     left_name: str, left: Array, right_name: str, right: Array
@@ -29,7 +32,7 @@ def pair_up(
 
 
 def check_metric(metric: Metric, **places: Array) -> None:
-    """Refuse a metric that is not positive definite at the given points.
+    """Refuse a metric that is not symmetric positive definite at the given points.
 
     Parameters
     ----------
@@ -39,20 +42,33 @@ def check_metric(metric: Metric, **places: Array) -> None:
         Points (..., D) under the name of the argument they came from.
     """
     for name, points in places.items():
-        tensors = metric.host_tensors(points.reshape(-1, metric.dim))
-        if tensors.ndim == 2:
-            smallest = tensors.min(axis=1, initial=np.inf)
-        else:
-            finite = np.isfinite(tensors).all(axis=(1, 2))
-            smallest = np.full(len(tensors), np.nan)
-            smallest[finite] = np.linalg.eigvalsh(tensors[finite]).min(axis=1)
-        bad = ~(np.isfinite(tensors.reshape(len(tensors), -1)).all(axis=1))
-        bad |= ~(smallest > 0.0)
-        if bad.any():
-            first = np.flatnonzero(bad)[0]
+        flat = points.reshape(-1, metric.dim)
+        fault = _first_fault(metric.host_tensors(flat))
+        if fault is not None:
+            index, what = fault
             raise ValueError(
-                f"metric must be finite and positive definite, but at {name}"
-                f"[{first}] = {points.reshape(-1, metric.dim)[first]} its smallest "
-                f"eigenvalue is {smallest[first]:g}; check the metric's function "
+                "metric must be finite, symmetric and positive definite, but at "
+                f"{name}[{index}] = {flat[index]} {what}; check the metric's function "
                 "and its domain"
             )
+
+
+def _first_fault(tensors: Array) -> tuple[int, str] | None:
+    """Index of the first tensor that is no metric, and what is wrong with it."""
+    if not len(tensors):
+        return None
+    finite = np.isfinite(tensors).all(axis=tuple(range(1, tensors.ndim)))
+    if not finite.all():
+        return int(np.argmin(finite)), "it is not finite"
+    if tensors.ndim == 2:
+        smallest = tensors.min(axis=1)
+    else:
+        skew = np.abs(tensors - tensors.transpose(0, 2, 1)).max(axis=(1, 2))
+        uneven = skew > _ASYMMETRY * np.abs(tensors).max(axis=(1, 2))
+        if uneven.any():
+            return int(np.argmax(uneven)), "it is not symmetric"
+        smallest = np.linalg.eigvalsh(tensors).min(axis=1)
+    if not np.all(smallest > 0.0):
+        index = int(np.argmax(smallest <= 0.0))
+        return index, f"its smallest eigenvalue is {smallest[index]:g}"
+    return None

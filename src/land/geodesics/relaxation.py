@@ -19,7 +19,7 @@ from land.geodesics.collocation import ORDER, WEIGHTS, gauss_positions
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm, squared_norm_gradient
 
-_MEMORY = 10
+_MEMORY = 20
 _ARMIJO = 1e-4
 # Energies cannot be compared beyond rounding.
 _ROUNDING = 1e-13

@@ -45,6 +45,14 @@ class Metric(abc.ABC):
         """
         return None
 
+    def centred(self) -> tuple[Metric, NDArray[np.float64]]:
+        """The same metric in coordinates about its own centre, and that centre.
+
+        Geodesics are computed there: far from the origin, coordinates have no digits
+        left for the small displacements that matter.
+        """
+        return self, np.zeros(self.dim)
+
     @abc.abstractmethod
     def tensor_at(self, point: jax.Array) -> jax.Array:
         """Tensor at one point: (D,) -> (D,) for a diagonal metric, else (D, D)."""
@@ -77,16 +85,29 @@ class Metric(abc.ABC):
         points = check_points("x", x, self.dim, allow_empty=True)
         tensors = self.host_tensors(points.reshape(-1, self.dim))
         if tensors.ndim == 2:
-            values = 0.5 * np.sum(np.log(tensors), axis=-1)
+            signs = np.sign(tensors.min(axis=-1, initial=np.inf))
+            values = np.sum(np.log(np.where(signs[:, None] > 0, tensors, 1.0)), axis=-1)
         else:
-            values = 0.5 * np.linalg.slogdet(tensors)[1]
-        return np.asarray(values).reshape(points.shape[:-1])
+            signs, values = np.linalg.slogdet(tensors)
+        if not np.all(signs > 0):
+            raise ValueError(
+                f"x must lie where the metric is positive definite; at "
+                f"{int(np.sum(~(signs > 0)))} of {len(signs)} points it is not"
+            )
+        return np.asarray(0.5 * values).reshape(points.shape[:-1])
 
     def inner(self, x: ArrayLike, u: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
         """Inner products u^T M(x) v; `x`, `u` and `v` broadcast over leading axes."""
         points = check_points("x", x, self.dim, allow_empty=True)
         left = check_points("u", u, self.dim, allow_empty=True)
         right = check_points("v", v, self.dim, allow_empty=True)
+        try:
+            np.broadcast_shapes(points.shape, left.shape, right.shape)
+        except ValueError:
+            raise ValueError(
+                "x, u and v must have leading axes that broadcast together, got shapes "
+                f"{points.shape}, {left.shape} and {right.shape}"
+            ) from None
         products = np.einsum("...i,...ij,...j->...", left, self.tensor(points), right)
         return np.asarray(products)
 

@@ -19,6 +19,8 @@ _MOMENT_DIMENSIONS = 6
 _BLOCK_PAIRS = 2**22
 # Data are padded to a multiple of this, so that similar sizes share a compilation.
 _PADDING = 64
+# Data are far from the origin if it is this many times farther than their extent.
+_FAR = 4.0
 
 
 @jax.tree_util.register_pytree_node_class
@@ -57,6 +59,7 @@ class LocalDiagonalMetric(Metric):
         self.rho = check_positive("rho", rho)
         self.dim = self.data.shape[1]
         self.center = self.data.mean(axis=0)
+        self._centred: LocalDiagonalMetric | None = None
         # Coordinates in units of sigma about the centre: the expanded squares below
         # then lose as few digits as they can.
         scaled = (self.data - self.center) / self.sigma
@@ -65,7 +68,6 @@ class LocalDiagonalMetric(Metric):
         features = _moment_features(scaled)
         self._features: Any = np.zeros((len(self._scaled), features.shape[1]))
         self._features[: len(scaled)] = features  # padding rows weigh nothing
-        self._radius: Any = float(np.sqrt(np.max(np.sum(scaled**2, axis=1))))
 
     @property
     def landmarks(self) -> NDArray[np.float64]:
@@ -76,6 +78,18 @@ class LocalDiagonalMetric(Metric):
     def resolution(self) -> float:
         """The width of the kernel."""
         return self.sigma
+
+    def centred(self) -> tuple[LocalDiagonalMetric, NDArray[np.float64]]:
+        """The metric of the data minus their mean, and that mean.
+
+        Only for data far from the origin, where the subtraction is exact.
+        """
+        offsets = self.data - self.center
+        if np.abs(self.center).max() <= _FAR * np.abs(offsets).max():
+            return self, np.zeros(self.dim)
+        if self._centred is None:
+            self._centred = LocalDiagonalMetric(offsets, self.sigma, self.rho)
+        return self._centred, self.center
 
     def tensor_at(self, point: jax.Array) -> jax.Array:
         """The paper's formula, as printed, for one point."""
@@ -106,11 +120,9 @@ class LocalDiagonalMetric(Metric):
     def _tensor_block(self, points: jax.Array) -> jax.Array:
         scaled = (points - self.center) / self.sigma
         if self.dim <= _MOMENT_DIMENSIONS:
-            variances = _variances_by_moments(
-                scaled, self._scaled, self._features, self._radius
-            )
+            variances = _variances_by_moments(scaled, self._scaled, self._features)
         else:
-            variances = _variances(scaled, self._scaled, self._features, self._radius)
+            variances = _variances(scaled, self._scaled, self._features)
         return 1.0 / (self.sigma**2 * variances + self.rho)
 
     def __repr__(self) -> str:
@@ -127,7 +139,6 @@ class LocalDiagonalMetric(Metric):
             self.rho,
             self._scaled,
             self._features,
-            self._radius,
         )
         return leaves, self.dim
 
@@ -142,7 +153,6 @@ class LocalDiagonalMetric(Metric):
             metric.rho,
             metric._scaled,
             metric._features,
-            metric._radius,
         ) = leaves
         return metric
 
@@ -167,25 +177,17 @@ def _augment(data: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([data, -0.5 * squares, np.ones_like(squares)], axis=1)
 
 
-def _kernel_weights(points: jax.Array, data: jax.Array, radius: jax.Array) -> jax.Array:
+def _kernel_weights(points: jax.Array, data: jax.Array) -> jax.Array:
     """Weights exp(-|x_n - x|^2 / 2) in scaled coordinates, (n_points, n_data)."""
     squares = jnp.sum(points**2, axis=1, keepdims=True)
-    augmented = jnp.concatenate(
-        [points, jnp.ones_like(squares), -0.5 * squares], axis=1
-    )
-    # Far away the expanded square is all rounding error; no point is nearer to the
-    # data than its distance from the ball that holds them.
-    distances = jnp.sqrt(jax.lax.stop_gradient(squares))
-    gap = jnp.maximum(distances - radius, 0.0)
-    return jnp.exp(jnp.minimum(augmented @ data.T, -0.5 * gap**2))
+    augmented = [points, jnp.ones_like(squares), -0.5 * squares]
+    return jnp.exp(jnp.concatenate(augmented, axis=1) @ data.T)
 
 
-def _variances(
-    points: jax.Array, data: jax.Array, features: jax.Array, radius: jax.Array
-) -> jax.Array:
+def _variances(points: jax.Array, data: jax.Array, features: jax.Array) -> jax.Array:
     """Local variances sum_n w_n (x_nd - x_d)^2 in scaled coordinates."""
     dim = points.shape[1]
-    moments = _kernel_weights(points, data, radius) @ features[:, : 2 * dim + 1]
+    moments = _kernel_weights(points, data) @ features[:, : 2 * dim + 1]
     zeroth, first, second = (
         moments[:, :1],
         moments[:, 1 : dim + 1],
@@ -196,9 +198,9 @@ def _variances(
 
 @jax.custom_jvp
 def _variances_by_moments(
-    points: jax.Array, data: jax.Array, features: jax.Array, radius: jax.Array
+    points: jax.Array, data: jax.Array, features: jax.Array
 ) -> jax.Array:
-    return _variances_and_slopes(points, data, features, radius)[0]
+    return _variances_and_slopes(points, data, features)[0]
 
 
 @_variances_by_moments.defjvp
@@ -209,7 +211,7 @@ def _variances_by_moments_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _variances_and_slopes(
-    points: jax.Array, data: jax.Array, features: jax.Array, radius: jax.Array
+    points: jax.Array, data: jax.Array, features: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Local variances and their derivatives, slopes[b, d, j] = d variances_j / d x_d.
 
@@ -217,7 +219,7 @@ def _variances_and_slopes(
     raises the order of the moments by one.
     """
     n, dim = points.shape
-    moments = _kernel_weights(points, data, radius) @ features
+    moments = _kernel_weights(points, data) @ features
     zeroth, first, second, cross, third = jnp.split(
         moments, np.cumsum([1, dim, dim, dim**2]), axis=1
     )
