@@ -1,0 +1,93 @@
+"""The covariance step: a convex problem in the precision, by Newton's method."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from land.density.constant import log_terms
+from land.density.nodes import TangentNodes
+
+Array = NDArray[np.float64]
+
+_MAX_ITER = 100
+_ARMIJO = 1e-4
+
+
+def solve_precision(moment: Array, nodes: TangentNodes, start: Array) -> Array:
+    """Precision whose model has the data's second tangent moment.
+
+    Minimises 1/2 tr(precision moment) + log C(precision), where log C is a sum over
+    nodes that do not depend on the precision: no exponential map is needed.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (D, D)
+        Second moment of the data's tangents.
+    nodes
+        Quadrature nodes at the mean.
+    start : ndarray of shape (D, D)
+        Where to start; it does not matter for the answer.
+    """
+    # Work where the start is the identity: the problem is then well scaled.
+    factor = np.linalg.cholesky(start)
+    vectors = nodes.tangents @ factor
+    target = factor.T @ moment @ factor
+    rows, columns = np.tril_indices(len(moment))
+    twice = np.where(rows == columns, 1.0, 2.0)
+    features = twice * vectors[:, rows] * vectors[:, columns]
+    goal = (twice * target[rows, columns]).astype(np.float64)
+    base = log_terms(nodes, np.zeros_like(moment))
+    entries = np.eye(len(moment))[rows, columns]
+    value, gradient, hessian = _model(entries, features, goal, base)
+    for _ in range(_MAX_ITER):
+        damping = 1e-12 * np.trace(hessian) * np.eye(len(goal))
+        direction = -np.linalg.solve(hessian + damping, gradient)
+        slope = float(gradient @ direction)
+        if -slope < 1e-13 * max(1.0, abs(value)):
+            break
+        step = 1.0
+        while step > 1e-12:
+            trial = entries + step * direction
+            if _positive(trial, rows, columns, len(moment)):
+                new = _model(trial, features, goal, base)
+                if new[0] <= value + _ARMIJO * step * slope:
+                    break
+            step *= 0.5
+        else:
+            break
+        entries = trial
+        value, gradient, hessian = new
+    return np.asarray(factor @ _matrix(entries, rows, columns, len(moment)) @ factor.T)
+
+
+def _model(
+    entries: Array, features: Array, goal: Array, base: Array
+) -> tuple[float, Array, Array]:
+    """Objective, gradient and Hessian in the entries of the precision."""
+    exponents = base - 0.5 * features @ entries
+    shift = exponents.max()
+    weights = np.exp(exponents - shift)
+    total = weights.sum()
+    weights /= total
+    mean = weights @ features
+    centred = features - mean
+    hessian = 0.25 * (weights[:, None] * centred).T @ centred
+    value = 0.5 * float(goal @ entries) + float(shift + np.log(total))
+    return value, 0.5 * (goal - mean), hessian
+
+
+def _matrix(
+    entries: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], dim: int
+) -> Array:
+    matrix = np.zeros((dim, dim))
+    matrix[rows, columns] = entries
+    matrix[columns, rows] = entries
+    return matrix
+
+
+def _positive(
+    entries: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], dim: int
+) -> bool:
+    eigenvalues = np.linalg.eigvalsh(_matrix(entries, rows, columns, dim))
+    return bool(eigenvalues[0] > 1e-10 * eigenvalues[-1])

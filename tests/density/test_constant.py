@@ -1,0 +1,131 @@
+"""The normalisation constant against closed forms and brute force."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import erf
+
+import land
+from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
+
+HYPERBOLIC = FunctionMetric(lambda x: 4.0 / (1.0 - x @ x) ** 2 + 0.0 * x, dim=2)
+SPHERE = FunctionMetric(lambda x: 4.0 / (1.0 + x @ x) ** 2 + 0.0 * x, dim=2)
+
+
+def hyperbolic_constant(scale, volume):
+    """Log C at the origin of the Poincaré disk for covariance scale^2 / 4 I."""
+    if volume == "exact":
+        factor = 2.0 * np.pi * np.sqrt(np.pi / 2.0) * scale
+        return np.log(factor * np.exp(scale**2 / 2.0) * erf(scale / np.sqrt(2.0)))
+
+    def integrand(r):
+        return 8.0 * np.pi * r * np.cosh(r) ** 4 * np.exp(-2.0 * (r / scale) ** 2)
+
+    return np.log(quad(integrand, 0.0, 20.0 * scale)[0])
+
+
+def sphere_constant(scale, volume):
+    """Log C at the pole: a tangent of length r leads to tan(r), twice that far."""
+
+    def integrand(r):
+        gauss = np.exp(-2.0 * (r / scale) ** 2)
+        if volume == "exact":  # area element of the sphere, |sin| past the pole
+            return 2.0 * np.pi * abs(np.sin(2.0 * r)) * 2.0 * gauss
+        return 8.0 * np.pi * r * np.cos(r) ** 4 * gauss
+
+    return np.log(quad(integrand, 0.0, 10.0 * scale, limit=500)[0])
+
+
+@pytest.mark.parametrize("volume", ["paper", "exact"])
+@pytest.mark.parametrize(
+    ("metric", "truth", "scale"),
+    [
+        (HYPERBOLIC, hyperbolic_constant, 0.3),
+        (HYPERBOLIC, hyperbolic_constant, 0.6),
+        # Larger ones send rays past the antipode, which the coordinates do not have.
+        (SPHERE, sphere_constant, 0.2),
+        (SPHERE, sphere_constant, 0.4),
+    ],
+    ids=["hyperbolic-0.3", "hyperbolic-0.6", "sphere-0.2", "sphere-0.4"],
+)
+def test_closed_forms(metric, truth, scale, volume):
+    covariance = scale**2 / 4.0 * np.eye(2)
+    found = land.log_constant(metric, [0, 0], covariance, volume, random_state=0)
+    error = found.value - truth(scale, volume)
+    assert abs(error) < 3.0 * found.stderr + 1e-6
+    assert abs(error) < 0.005
+    assert found.n_failed == 0
+
+
+def test_flat_space_is_the_normal_distribution():
+    covariance = np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.5]])
+    found = land.log_constant(EuclideanMetric(3), np.ones(3), covariance)
+    truth = 1.5 * np.log(2.0 * np.pi) + 0.5 * np.linalg.slogdet(covariance)[1]
+    assert found.value == pytest.approx(truth, abs=1e-6)
+    assert found.effective_samples == pytest.approx(found.n_nodes)
+
+
+@pytest.fixture(scope="module")
+def arc():
+    data = land.datasets.make_half_ellipse(random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
+    mean = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
+    return metric, mean, np.diag([0.64, 0.0225])
+
+
+@pytest.mark.slow
+def test_exact_volume_equals_integration_over_the_plane(arc):
+    """C is the integral of the unnormalised density over M, by log maps on a grid."""
+    metric, mean, covariance = arc
+    found = land.log_constant(metric, mean, covariance, "exact", random_state=0)
+    x = np.linspace(-4.2, 4.2, 85)
+    y = np.linspace(-1.6, 2.9, 46)
+    grid = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    logs = land.log_map(metric, mean, grid, tol=1e-4)
+    assert logs.converged.all()
+    precision = np.linalg.inv(covariance)
+    squares = np.einsum("ni,ij,nj->n", logs.tangents, precision, logs.tangents)
+    values = np.exp(-0.5 * squares + metric.log_volume(grid))
+    integral = values.sum() * (x[1] - x[0]) * (y[1] - y[0])
+    assert np.log(integral) == pytest.approx(found.value, abs=0.005)
+
+
+@pytest.mark.parametrize("volume", ["paper", "exact"])
+def test_rays_agree_with_plain_monte_carlo(arc, volume):
+    rays = land.log_constant(*arc, volume, random_state=0)
+    plain = land.log_constant(*arc, volume, 1000, random_state=0, method="monte_carlo")
+    assert abs(rays.value - plain.value) < 4.0 * plain.stderr
+    assert 0.001 < plain.stderr < 0.05
+    assert rays.n_maps * 10 <= 1000
+
+
+def test_rays_beat_plain_monte_carlo_with_ten_times_fewer_maps(arc):
+    truth = land.log_constant(*arc, n_samples=32 * 512, random_state=9).value
+    rays = [land.log_constant(*arc, random_state=seed) for seed in range(4)]
+    errors = np.array([found.value for found in rays]) - truth
+    plain = land.log_constant(*arc, random_state=0, method="monte_carlo")
+    assert rays[0].n_maps * 10 <= plain.n_maps
+    assert np.sqrt(np.mean(errors**2)) < 0.1 * plain.stderr
+
+
+def test_same_seed_same_value(arc):
+    values = [land.log_constant(*arc, random_state=seed).value for seed in (3, 3, 4)]
+    assert values[0] == values[1] != values[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"covariance": np.diag([1.0, -1.0])}, "covariance must be positive definite"),
+        ({"covariance": np.array([[1.0, 0.5], [0.0, 1.0]])}, "must be symmetric"),
+        ({"covariance": np.eye(3)}, "covariance must"),
+        ({"mean": [0.0]}, "mean must"),
+        ({"volume": "riemann"}, "volume must be"),
+        ({"method": "guess"}, "method must be"),
+        ({"n_samples": 0}, "n_samples must be"),
+    ],
+)
+def test_bad_input(change, message):
+    arguments = {"mean": np.zeros(2), "covariance": np.eye(2)} | change
+    with pytest.raises(ValueError, match=message):
+        land.log_constant(EuclideanMetric(2), **arguments)

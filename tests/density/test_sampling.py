@@ -1,0 +1,91 @@
+"""Draws have the density that they claim."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import land
+from land.density.likelihood import log_density
+from land.density.nodes import ray_nodes
+from land.density.sampling import draw
+from land.metrics import EuclideanMetric, LocalDiagonalMetric
+
+N = 10_000
+
+
+@pytest.fixture(scope="module")
+def model():
+    data = land.datasets.make_half_ellipse(random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
+    mean = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
+    return metric, mean, np.linalg.cholesky(np.diag([0.64, 0.0225]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("volume", ["paper", "exact"])
+def test_histogram_of_tangents_passes_a_chi_square_test(model, volume):
+    metric, mean, factor = model
+    draws = draw(metric, mean, factor, N, volume, np.random.default_rng(0))
+    assert 0.05 < draws.acceptance < 1.0
+    nodes = ray_nodes(
+        metric, mean, factor, 128, 1024, volume, np.random.default_rng(1), 1e-7
+    )
+    precision = np.linalg.inv(factor @ factor.T)
+    squares = np.einsum("ni,ij,nj->n", nodes.tangents, precision, nodes.tangents)
+    weights = np.exp(nodes.log_weights + nodes.log_volumes - 0.5 * squares)
+    expected = N * _histogram(nodes.tangents, factor, weights / weights.sum())
+    observed = _histogram(draws.tangents, factor, np.ones(N))
+    big = expected > 10.0
+    statistic = np.sum((observed[big] - expected[big]) ** 2 / expected[big])
+    assert statistic < chi2.isf(1e-3, int(big.sum()) - 1)
+    assert big.sum() > 15
+
+
+def _histogram(tangents, factor, weights):
+    """Weights in eight sectors and eight rings of the whitened tangent space."""
+    whitened = np.linalg.solve(factor, tangents.T).T
+    radius = np.linalg.norm(whitened, axis=1)
+    angle = np.arctan2(whitened[:, 1], whitened[:, 0])
+    ring = np.minimum(radius / 0.5, 7).astype(int)
+    sector = np.minimum((angle + np.pi) / (2.0 * np.pi) * 8, 7).astype(int)
+    return np.bincount(8 * ring + sector, weights=weights, minlength=64)
+
+
+def test_points_are_where_the_tangents_lead(model):
+    metric, mean, factor = model
+    draws = draw(metric, mean, factor, 50, "paper", np.random.default_rng(0))
+    ends = land.exp_map(metric, mean, draws.tangents, tol=1e-10).points
+    np.testing.assert_allclose(draws.points, ends, atol=1e-4)
+
+
+def test_flat_draws_are_normal():
+    factor = np.linalg.cholesky(np.array([[1.0, 0.4], [0.4, 0.5]]))
+    rng = np.random.default_rng(0)
+    draws = draw(EuclideanMetric(2), np.ones(2), factor, 4000, "paper", rng)
+    np.testing.assert_allclose(draws.points.mean(axis=0), 1.0, atol=0.06)
+    np.testing.assert_allclose(np.cov(draws.points.T), factor @ factor.T, atol=0.08)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("volume", ["paper", "exact"])
+def test_lebesgue_density_integrates_to_one(model, volume):
+    metric, mean, factor = model
+    covariance = factor @ factor.T
+    constant = land.log_constant(metric, mean, covariance, volume, random_state=0)
+    x, y = np.linspace(-4.0, 4.0, 81), np.linspace(-1.2, 2.6, 39)
+    grid = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    logs = land.log_map(metric, mean, grid, tol=1e-4)
+    values, failed = log_density(
+        metric,
+        mean,
+        np.linalg.inv(covariance),
+        constant.value,
+        grid,
+        logs.tangents,
+        volume,
+        "lebesgue",
+    )
+    assert logs.converged.all()
+    assert not failed.any()
+    mass = np.exp(values).sum() * (x[1] - x[0]) * (y[1] - y[0])
+    assert mass == pytest.approx(1.0, abs=0.01)
