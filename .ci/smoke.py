@@ -11,5 +11,7 @@ from land import datasets
 X = datasets.make_half_ellipse(50, random_state=0)
 assert X.shape == (50, 2)
 assert np.isfinite(datasets.half_ellipse_log_density(X)).all()
+metric = land.metrics.LocalDiagonalMetric(X, sigma=0.3, rho=1e-3)
+assert land.log_map(metric, X[0], X).converged.all()
 assert files(land).joinpath("py.typed").is_file()
 print(f"land {version('land')} works, installed in {land.__path__[0]}")

@@ -80,9 +80,9 @@ def log_constant(
     covariance : array_like of shape (D, D)
         The covariance, in tangent coordinates at the mean.
     volume : {"paper", "exact"}
-        ``"paper"`` integrates m(v) = sqrt|M(Exp v)|, as the paper prints it.
-        ``"exact"`` includes the Jacobian of the exponential map, m(v) = sqrt|M(Exp v)|
-        |det DExp(v)|, as the change of variables demands.
+        ``"paper"`` integrates ``m(v) = sqrt|M(Exp v)|``, as the paper prints it.
+        ``"exact"`` multiplies it by ``|det DExp(v)|``, as the change of variables
+        demands.
     n_samples : int
         Number of tangent vectors at which the volume element is evaluated, about.
     random_state : None, int, RandomState or Generator
