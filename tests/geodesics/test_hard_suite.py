@@ -57,6 +57,7 @@ def assert_all_converge(metric, base, targets):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [datasets.make_circle, datasets.make_spiral, datasets.make_s_curve],
@@ -97,6 +98,7 @@ def test_mnist_digit_one(n_components, data_folder):
     assert_all_converge(learned_metric(data), data[0], targets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clip", ["22_16", "09_01"], ids=["jumping_jacks", "run"])
 def test_mocap(clip, data_folder):
     joints = load(data_folder, "cmu_mocap_bvh.npz", f"{clip}_joints")
