@@ -1,10 +1,10 @@
-"""Geodesics with SciPy, as a user who cares about speed would write them.
+"""Geodesics with SciPy: as a good user would write them, and tuned.
 
-The right-hand sides are analytic and in NumPy. For a mesh of points (`solve_bvp`) the
-kernel sums are matrix products, the same algebra as in land's metric; for one point
-(`solve_ivp`) plain sums are faster. NumPy's linear algebra is held to one thread: on
-matrices this small, and on a machine that does something else besides, two threads
-cost up to eight times as much.
+The right-hand sides are analytic and vectorised in NumPy. "Plain" is what the formulas
+say, with NumPy as it comes. "Tuned" knows what we know: for a mesh of points
+(`solve_bvp`) the kernel sums are matrix products, the same algebra as in land's metric,
+and NumPy's linear algebra is held to one thread, because on matrices this small two
+threads cost up to eight times as much.
 """
 
 from collections.abc import Callable
@@ -75,6 +75,27 @@ def meshwise_acceleration(data: Array, sigma: float, rho: float) -> Acceleration
         along = np.einsum("md,mdj->mj", v, slopes)
         gradient = np.einsum("mdj,mj->md", slopes, (v / variances) ** 2)
         return sigma * (v * along / variances - 0.5 * variances * gradient).T
+
+    return acceleration
+
+
+def broadcast_acceleration(data: Array, sigma: float, rho: float) -> Acceleration:
+    """Accelerations at many nodes as the formulas read: (D, m), (D, m) -> (D, m)."""
+
+    def acceleration(points: Array, velocities: Array) -> Array:
+        offsets = data[:, :, None] - points
+        squares = offsets**2
+        weights = np.exp(-0.5 * squares.sum(axis=1) / sigma**2)
+        variances = np.einsum("nm,ndm->dm", weights, squares) + rho
+        shift = np.einsum("nm,ndm->dm", weights, offsets)
+        approach = weights * np.einsum("ndm,dm->nm", offsets, velocities)
+        along = np.einsum("nm,ndm->dm", approach, squares) / sigma**2
+        along -= 2.0 * velocities * shift
+        share = (velocities / variances) ** 2
+        spread = weights * np.einsum("ndm,dm->nm", squares, share)
+        gradient = np.einsum("nm,ndm->dm", spread, offsets) / sigma**2
+        gradient -= 2.0 * share * shift
+        return velocities * along / variances - 0.5 * variances * gradient
 
     return acceleration
 
