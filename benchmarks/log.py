@@ -45,8 +45,9 @@ def run(quick: bool) -> list[Table]:
             "`land.log_map` to all data points, warm, against `solve_bvp` in a loop "
             "over some of the same targets: plain, as the formulas read, with NumPy's "
             "own threads, and tuned, with land's algebra on one thread. Failures did "
-            "not converge by the solver's own account. Iterations are L-BFGS steps for land, mesh refinements for "
-            "`solve_bvp`. Errors are the largest among the maps that succeed, relative "
+            "not converge by the solver's own account. Iterations are L-BFGS steps for "
+            "land, mesh refinements for `solve_bvp`. Errors are the largest among the "
+            "maps that succeed, relative "
             f"to the length, against land at a tolerance of {REFERENCE_TOLERANCE:g}."
         ),
     )
