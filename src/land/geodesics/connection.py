@@ -68,6 +68,21 @@ class Connections:
             points[which] = curves.positions(times)
         return points
 
+    def take(self, which: Indices) -> Connections:
+        """Some of the geodesics."""
+        place = np.full(len(self.bases), -1)
+        place[which] = np.arange(len(which))
+        chosen = place >= 0
+        return Connections(
+            bases=self.bases[which],
+            tangents=self.tangents[which],
+            end_velocities=self.end_velocities[which],
+            lengths=self.lengths[which],
+            converged=self.converged[which],
+            n_iter=self.n_iter[which],
+            meshes=[(place[own], curves) for own, curves in self.restrict(chosen)],
+        )
+
     def adopt(self, which: Indices, others: Connections) -> None:
         """Replace geodesics `which` by `others` where those are shorter.
 

@@ -209,7 +209,7 @@ def _precondition(
         multiplier = pulled / jnp.sum(shares * inverse, axis=(1, 2))
     else:
         stiffness = jnp.sum(shares[..., None] * inverse, axis=(1, 2))
-        multiplier = jnp.linalg.solve(stiffness, pulled[..., None])[..., 0]
+        multiplier = lower(invert(stiffness, pulled), pulled)
     held = gradient - multiplier[:, None, None] * constraint
     return lower(inverse, held) / weights, multiplier
 

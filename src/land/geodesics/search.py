@@ -19,6 +19,7 @@ from land.geodesics.graph import (
     shortest_paths,
     straight_lines,
 )
+from land.geodesics.polish import polish
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -28,8 +29,6 @@ Indices = NDArray[np.intp]
 _SAME_ROUTE, _HOPELESS = 1.05, 3.0
 _NEIGHBOURS = 5
 _ROUNDS = 5
-# A curve that did not converge is started again from where it got to.
-_RETRIES = 2
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
 _SAMPLES = 128
@@ -50,13 +49,12 @@ def shortest_connections(
     )
     if metric.landmarks is not None:
         _shorten_by_neighbours(metric, bases, targets, solution, tol, max_iter)
-    for _ in range(_RETRIES):
-        failed = np.flatnonzero(~solution.converged)
-        if not len(failed):
-            break
-        curves = solution.sample(np.linspace(0.0, 1.0, _SAMPLES + 1))[failed]
-        guesses = at_constant_speed(metric, curves)
-        _compete(metric, bases, targets, solution, failed, guesses, tol, max_iter)
+    failed = np.flatnonzero(~solution.converged)
+    if len(failed):
+        stragglers = solution.take(failed)
+        solution.adopt(
+            failed, polish(metric, bases[failed], targets[failed], stragglers, tol)
+        )
     return solution
 
 

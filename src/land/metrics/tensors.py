@@ -7,6 +7,7 @@ kinds are told apart by their number of axes, so the code above never branches o
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -27,7 +28,7 @@ def invert(tensors: Array, vectors: Array) -> Array:
     """Inverse tensors M^-1, in the storage of `tensors`."""
     if is_diagonal(tensors, vectors):
         return 1.0 / tensors
-    return jnp.linalg.inv(tensors)
+    return _sweep(tensors)
 
 
 def squared_norm(tensors: Array, vectors: Array) -> Array:
@@ -40,3 +41,24 @@ def squared_norm_gradient(tensors: Array, vectors: Array) -> Array:
     if is_diagonal(tensors, vectors):
         return vectors * vectors
     return vectors[..., :, None] * vectors[..., None, :]
+
+
+def _sweep(tensors: Array) -> Array:
+    """Inverses of symmetric positive definite matrices by Gauss-Jordan sweeps.
+
+    Not `jnp.linalg.inv`: batched LAPACK calls inside a compiled loop wait for helpers
+    in XLA's own thread pool, and two at once can deadlock it on a small machine.
+    """
+    dim = tensors.shape[-1]
+
+    def sweep(index: int, swept: Array) -> Array:
+        column = swept[..., :, index] / swept[..., index, index, None]
+        here = jnp.arange(dim) == index
+        pivot = swept[..., index, index, None, None]
+        inner = swept - pivot * column[..., :, None] * column[..., None, :]
+        border = jnp.where(here, column[..., :, None], column[..., None, :])
+        corner = here[:, None] & here
+        edge = here[:, None] | here
+        return jnp.where(corner, -1.0 / pivot, jnp.where(edge, border, inner))
+
+    return -jax.lax.fori_loop(0, dim, sweep, tensors)
