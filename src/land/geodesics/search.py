@@ -29,6 +29,9 @@ Indices = NDArray[np.intp]
 _SAME_ROUTE, _HOPELESS = 1.05, 3.0
 _NEIGHBOURS = 5
 _ROUNDS = 5
+# So many failures, or a tenth of a batch, are stragglers to be polished one by one;
+# more than that are a sign of something else.
+_FEW = 4
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
 _SAMPLES = 128
@@ -50,7 +53,7 @@ def shortest_connections(
     if metric.landmarks is not None:
         _shorten_by_neighbours(metric, bases, targets, solution, tol, max_iter)
     failed = np.flatnonzero(~solution.converged)
-    if len(failed):
+    if 0 < len(failed) <= max(_FEW, len(bases) // 10):
         stragglers = solution.take(failed)
         solution.adopt(
             failed, polish(metric, bases[failed], targets[failed], stragglers, tol)
