@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from land import datasets, metrics
 from land.density import LogConstant, log_constant
+from land.estimators import LAND
 from land.geodesics import (
     ExpJacobian,
     ExpMap,
@@ -19,6 +20,7 @@ from land.geodesics import (
 __version__ = version("land")
 
 __all__ = [
+    "LAND",
     "ExpJacobian",
     "ExpMap",
     "Geodesic",

@@ -27,8 +27,8 @@ def test_histogram_of_tangents_passes_a_chi_square_test(model, volume):
     metric, mean, factor = model
     draws = draw(metric, mean, factor, N, volume, np.random.default_rng(0))
     assert 0.05 < draws.acceptance < 1.0
-    nodes = ray_nodes(
-        metric, mean, factor, 128, 1024, volume, np.random.default_rng(1), 1e-7
+    (nodes,) = ray_nodes(
+        metric, [mean], [factor], 128, 1024, volume, np.random.default_rng(1), 1e-7
     )
     precision = np.linalg.inv(factor @ factor.T)
     squares = np.einsum("ni,ij,nj->n", nodes.tangents, precision, nodes.tangents)

@@ -8,6 +8,7 @@ quadrature along each ray, and directions that fill the sphere evenly.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 Volume = Literal["paper", "exact"]
 
 # Rays end where the standard normal has this much mass left beyond.
-_TAIL = 1e-12
+_TAIL = 1e-10
 # Each group of directions is an even filling of the sphere on its own: the spread of
 # the groups' answers is a (cautious) measure of the error of their mean.
 GROUPS = 4
@@ -61,56 +62,66 @@ class TangentNodes:
 
 def ray_nodes(
     metric: Metric,
-    mean: Array,
-    factor: Array,
+    means: Sequence[Array],
+    factors: Sequence[Array],
     n_rays: int,
     n_radii: int,
     volume: Volume,
     rng: np.random.Generator,
     tol: float,
-) -> TangentNodes:
-    """Nodes on rays, placed for the normal distribution with covariance L L^T.
+) -> list[TangentNodes]:
+    """Nodes on rays, placed for normal distributions with covariances L L^T.
+
+    The rays of all means are followed in one batch.
 
     Parameters
     ----------
     metric
         The metric.
-    mean : ndarray of shape (D,)
-        Where the tangent space is.
-    factor : ndarray of shape (D, D)
+    means : k arrays of shape (D,)
+        Where the tangent spaces are.
+    factors : k arrays of shape (D, D)
         L: nodes are L z for z spread like a standard normal.
     n_rays, n_radii
-        Number of rays and of nodes on each.
+        Number of rays for each mean and of nodes on each ray.
     volume
         Which volume element.
     rng
-        Randomness of the directions.
+        Randomness of the directions, which all means share.
     tol
         Tolerance of the exponential maps.
     """
-    dim = len(mean)
+    dim = metric.dim
     reach = float(np.sqrt(chi2.isf(_TAIL, dim)))
     nodes, weights = np.polynomial.legendre.leggauss(n_radii)
     fractions = (nodes + 1.0) / 2.0
     radii = reach * fractions
     directions, groups = sphere_directions(dim, n_rays, rng)
-    rays = reach * directions @ factor.T
-    log_volumes, failed = volumes_along_rays(metric, mean, rays, fractions, volume, tol)
+    rays = np.stack([reach * directions @ factor.T for factor in factors])
+    bases = np.repeat(np.asarray(means), len(directions), axis=0)
+    log_volumes, failed = volumes_along_rays(
+        metric, bases, rays.reshape(-1, dim), fractions, volume, tol
+    )
+    log_volumes = log_volumes.reshape(len(rays), len(directions), n_radii)
+    good = ~failed.reshape(len(rays), len(directions))
     # dv = |L| r^(D-1) dr dw, with w on the sphere of area 2 pi^(D/2) / Gamma(D/2)
     log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
-    log_det = np.linalg.slogdet(factor)[1]
     radial = np.log(0.5 * reach * weights) + (dim - 1) * np.log(radii)
-    log_weights = radial + log_area + log_det - np.log(len(directions))
-    good = ~failed
-    tangents = fractions[:, None] * rays[good][:, None]
-    return TangentNodes(
-        tangents=tangents.reshape(-1, dim),
-        log_weights=np.tile(log_weights, int(good.sum())),
-        log_volumes=log_volumes[good].reshape(-1),
-        groups=np.repeat(groups[good], n_radii),
-        n_maps=len(directions),
-        n_failed=int(failed.sum()),
-    )
+    radial += log_area - np.log(len(directions))
+    tangents = fractions[:, None] * rays[:, :, None]
+    return [
+        TangentNodes(
+            tangents=tangents[k, good[k]].reshape(-1, dim),
+            log_weights=np.tile(
+                radial + np.linalg.slogdet(factor)[1], int(good[k].sum())
+            ),
+            log_volumes=log_volumes[k, good[k]].reshape(-1),
+            groups=np.repeat(groups[good[k]], n_radii),
+            n_maps=len(directions),
+            n_failed=int((~good[k]).sum()),
+        )
+        for k, factor in enumerate(factors)
+    ]
 
 
 def sphere_directions(
@@ -136,19 +147,22 @@ def sphere_directions(
 @in_float64
 def volumes_along_rays(
     metric: Metric,
-    mean: Array,
+    bases: Array,
     rays: Array,
     fractions: Array,
     volume: Volume,
     tol: float,
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Values log m(t v), (n, k), for rays v (n, D) and fractions t (k,); failures."""
+    """Values log m(t v), (n, k), for rays v (n, D) and fractions t (k,); failures.
+
+    Rays start at `bases`, of shape (D,) or (n, D).
+    """
     metric, center = metric.centred()
     n, dim = rays.shape
     exact = volume == "exact"
     rows = dim + 1 if exact else 1
     position = np.zeros((n, rows, dim))
-    position[:, 0] = mean - center
+    position[:, 0] = bases - center
     velocity = np.zeros((n, rows, dim))
     velocity[:, 0] = rays
     if exact:

@@ -88,7 +88,7 @@ def _envelope(
 ) -> Array:
     """Log of an upper bound of m on each ring of whitened radii."""
     n_radii = 2 * _RINGS
-    nodes = ray_nodes(metric, mean, factor, _RAYS, n_radii, volume, rng, tol)
+    (nodes,) = ray_nodes(metric, [mean], [factor], _RAYS, n_radii, volume, rng, tol)
     whitened = np.linalg.solve(factor, nodes.tangents.T).T
     ring = _ring(edges, np.linalg.norm(whitened, axis=1))
     highest = np.full(len(edges) - 1, -np.inf)

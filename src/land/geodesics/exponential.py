@@ -16,8 +16,9 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Two block sizes, so that any number of tangents compiles at most twice.
-_SMALL_BLOCK, _LARGE_BLOCK = 128, 1024
+# Two block sizes, so that any number of tangents compiles at most twice. The small one
+# is nearly as efficient, so only enough tangents to fill the large one justify it.
+_SMALL_BLOCK, _LARGE_BLOCK, _MANY = 64, 1024, 768
 MAX_STEPS = 10_000
 
 
@@ -130,7 +131,7 @@ def integrate(
     n, rows, dim = position.shape
     # Long geodesics first: the last ones to finish then keep nobody waiting.
     order = np.argsort(-_speeds(metric, position[:, 0], velocity[:, 0]), kind="stable")
-    n_slots = _SMALL_BLOCK if n <= _SMALL_BLOCK else _LARGE_BLOCK
+    n_slots = _SMALL_BLOCK if n < _MANY else _LARGE_BLOCK
     state = empty_state(n_slots, rows, len(times), dim)
     answers = Arrivals(
         position=np.empty((n, rows, dim)),

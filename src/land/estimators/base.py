@@ -1,0 +1,228 @@
+"""What the estimators share: parameters, the metric, the problem, interrupts."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from land._validation import check_count, check_points, check_positive
+from land.fitting import Estimate, FitProblem, FitSettings, Step
+from land.metrics import LocalDiagonalMetric, Metric
+from land.metrics.bandwidth import automatic_rho, automatic_sigma
+
+Array = NDArray[np.float64]
+
+CHOICES = {
+    "method": ("ml", "least_squares"),
+    "optimizer": ("auto", "paper"),
+    "volume": ("paper", "exact"),
+    "measure": ("lebesgue", "riemannian"),
+}
+# Sigma beyond these shares of the data's spacing and extent deserves a word.
+_TOO_SMALL, _TOO_LARGE = 0.2, 3.0
+
+
+class RiemannianEstimator(BaseEstimator):
+    """Base of the estimators that learn from data with a Riemannian metric.
+
+    Subclasses have the parameters `sigma`, `rho`, `metric`, `method`, `optimizer`,
+    `volume`, `n_samples`, `max_iter`, `tol`, `random_state`, `verbose` and `callback`.
+    """
+
+    def _start_fit(
+        self, X: Any, sample_weight: Any
+    ) -> tuple[FitProblem, Array, FitSettings, np.random.Generator]:
+        """Validate everything, learn the metric, set up the problem."""
+        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        weights = check_weights(sample_weight, len(data))
+        settings = self._settings()
+        self.metric_ = self._learn_metric(data)
+        _warn_about_columns(data)
+        rng = np.random.default_rng(
+            check_random_state(self.random_state).randint(2**31, size=4)
+        )
+        problem = FitProblem(
+            self.metric_,
+            data,
+            self.volume,
+            check_count("n_samples", self.n_samples, minimum=2),
+            seed=int(rng.integers(2**31)),
+            callback=_listener(self.verbose, self.callback, type(self).__name__),
+        )
+        return problem, weights, settings, rng
+
+    def _settings(self) -> FitSettings:
+        for name in ("method", "optimizer", "volume"):
+            check_choice(name, getattr(self, name))
+        return FitSettings(
+            method=self.method,
+            optimizer=self.optimizer,
+            max_iter=check_count("max_iter", self.max_iter),
+            tol=check_positive("tol", self.tol),
+        )
+
+    def _learn_metric(self, data: Array) -> Metric:
+        """The metric given, or one learned from the data."""
+        if self.metric is not None:
+            if not isinstance(self.metric, Metric):
+                raise ValueError(
+                    "metric must be None or a land.metrics.Metric, "
+                    f"got {type(self.metric).__name__}"
+                )
+            if self.metric.dim != data.shape[1]:
+                raise ValueError(
+                    f"metric has dimension {self.metric.dim}, "
+                    f"but X has {data.shape[1]} features"
+                )
+            return self.metric
+        sigma = _number_or_auto("sigma", self.sigma)
+        if sigma is None:
+            sigma = automatic_sigma(data)
+        else:
+            _warn_about_sigma(sigma, data)
+        rho = _number_or_auto("rho", self.rho)
+        rho = automatic_rho(sigma) if rho is None else rho
+        self.sigma_, self.rho_ = sigma, rho
+        return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
+
+    def _store_progress(self, problem: FitProblem, converged: bool) -> None:
+        """Keep the history; warn about what did not go well."""
+        self.history_ = problem.history
+        self.n_iter_ = max(len(problem.history) - 1, 1)
+        self.converged_ = converged
+        self.n_log_maps_ = problem.n_log_maps
+        self.n_exp_maps_ = problem.n_exp_maps
+        self.n_failed_log_maps_ = sum(item.n_failed for item in problem.latest)
+        if self.n_failed_log_maps_:
+            total = sum(len(item.logs.converged) for item in problem.latest)
+            warnings.warn(
+                f"{self.n_failed_log_maps_} of {total} log maps did not converge in "
+                "the fit; try a larger sigma or rho",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+def check_choice(name: str, value: Any) -> Any:
+    """Return `value` if it is one of the words allowed for `name`."""
+    allowed = CHOICES[name]
+    if not isinstance(value, str) or value not in allowed:
+        words = " or ".join(repr(word) for word in allowed)
+        raise ValueError(f"{name} must be {words}, got {value!r}")
+    return value
+
+
+def check_weights(sample_weight: Any, n: int) -> Array:
+    """Weights that sum to one."""
+    if sample_weight is None:
+        return np.full(n, 1.0 / n)
+    weights = check_points("sample_weight", sample_weight)
+    if weights.shape == ():
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight must have shape {(n,)}, one weight for each row of X, "
+            f"got {weights.shape}"
+        )
+    if weights.min() < 0.0:
+        raise ValueError("sample_weight must not be negative")
+    if np.sum(weights > 0.0) < 2:
+        raise ValueError("sample_weight must be positive for at least 2 rows")
+    return np.asarray(weights / weights.sum())
+
+
+def keep_latest(problem: FitProblem, interrupted: KeyboardInterrupt) -> list[Estimate]:
+    """What an interrupted fit had reached; the interrupt itself if that is nothing."""
+    if not problem.latest:
+        raise interrupted
+    warnings.warn(
+        f"the fit was interrupted after {len(problem.history)} steps; the model "
+        "reached so far is kept",
+        UserWarning,
+        stacklevel=4,
+    )
+    return problem.latest
+
+
+def _number_or_auto(name: str, value: Any) -> float | None:
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(
+                f"{name} must be 'auto' or a positive number, got {value!r}"
+            )
+        return None
+    return check_positive(name, value)
+
+
+def _warn_about_sigma(sigma: float, data: Array) -> None:
+    points = np.unique(data, axis=0)
+    if len(points) < 2:
+        return
+    spacing = float(np.median(KDTree(points).query(points, 2)[0][:, 1]))
+    extent = float(np.sqrt(np.sum(np.var(data, axis=0))))
+    if sigma < _TOO_SMALL * spacing:
+        warnings.warn(
+            f"sigma={sigma:g} is far smaller than the distance of neighbouring rows "
+            f"({spacing:.3g}): the metric is flat between them; try sigma='auto' "
+            f"({automatic_sigma(data):.3g})",
+            UserWarning,
+            stacklevel=6,
+        )
+    elif sigma > _TOO_LARGE * extent:
+        warnings.warn(
+            f"sigma={sigma:g} is far larger than the extent of the data "
+            f"({extent:.3g}): the metric does not follow them, and the model is nearly "
+            f"a normal distribution; try sigma='auto' ({automatic_sigma(data):.3g})",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _warn_about_columns(data: Array) -> None:
+    constant = np.flatnonzero(np.ptp(data, axis=0) == 0.0)
+    if len(constant):
+        warnings.warn(
+            f"X is constant in column(s) {constant.tolist()}: the covariance there is "
+            "a token; drop them if they mean nothing",
+            UserWarning,
+            stacklevel=5,
+        )
+    n, dim = data.shape
+    if n <= dim:
+        warnings.warn(
+            f"X has {n} rows for {dim} columns: the covariance is regularised in the "
+            "directions without data; reduce the dimension first, with PCA for example",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _listener(
+    verbose: Any, callback: Callable[[Step], None] | None, name: str
+) -> Callable[[Step], None] | None:
+    """Whoever wants to hear of each step, as one function."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be callable or None, got {callback!r}")
+    if not verbose:
+        return callback
+
+    def tell(step: Step) -> None:
+        sys.stderr.write(
+            f"{name}: step {step.iteration:3d}  objective {step.objective:.5f}  "
+            f"{step.n_log_maps} log maps  {step.n_exp_maps} exp maps  "
+            f"{step.seconds:.1f} s\n"
+        )
+        sys.stderr.flush()
+        if callback is not None:
+            callback(step)
+
+    return tell

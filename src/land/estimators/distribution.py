@@ -1,0 +1,297 @@
+"""The locally adaptive normal distribution as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from land._validation import check_count, check_points
+from land.density.constant import as_generator, cholesky
+from land.density.likelihood import Measure, log_density
+from land.density.nodes import Volume
+from land.density.sampling import Draws, draw
+from land.estimators.base import RiemannianEstimator, check_choice, keep_latest
+from land.fitting import Estimate, fit_one
+from land.geodesics import LogMap, log_map
+
+Array = NDArray[np.float64]
+
+
+class LAND(DensityMixin, RiemannianEstimator):
+    """Locally adaptive normal distribution.
+
+    A normal distribution whose distances are measured along geodesics of a metric that
+    is learned from the data, so that mean, covariance and density follow their shape.
+
+    Parameters
+    ----------
+    sigma : float or "auto"
+        Size of the neighbourhoods from which the metric is learned. ``"auto"`` takes
+        the median distance of a point to its k-th neighbour, ``k = ceil(sqrt(N))``.
+    rho : float or "auto"
+        Added to the local variances; decides how dear it is to leave the data.
+        ``"auto"`` takes ``(sigma / 10)**2``.
+    metric : Metric or None
+        A metric to use in place of the learned one.
+    method : {"ml", "least_squares"}
+        Maximum likelihood, or intrinsic mean and empirical covariance.
+    optimizer : {"auto", "paper"}
+        ``"auto"`` descends with exact covariance steps and a quasi-Newton method for
+        the mean, from several rival starts. ``"paper"`` is the paper's Algorithms 1
+        and 2 as printed.
+    volume : {"paper", "exact"}
+        The volume element of the normalisation constant; ``"exact"`` includes
+        ``|det DExp|``, which the paper leaves out.
+    init : {"least_squares", "random"} or array_like of shape (D,)
+        Where to start: near the intrinsic mean and rivals among the data, at a random
+        row, or at a given mean.
+    n_samples : int
+        Effort for the normalisation constant, see `land.log_constant`.
+    max_iter : int
+        Largest number of steps of the mean.
+    tol : float
+        Stop when a step is predicted to lower the objective by less than this. For
+        ``optimizer="paper"``: when its squared change is at most this.
+    random_state : None, int or RandomState
+        Randomness of starting points and quadrature. The same value gives the same
+        fit.
+    verbose : int
+        Whether to report every step on the standard error stream.
+    callback : callable or None
+        Called with a `Step` after every step.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (D,)
+    covariance_, precision_ : ndarray of shape (D, D)
+        In tangent coordinates at the mean.
+    log_constant_ : float
+        Logarithm of the normalisation constant.
+    log_constant_stderr_ : float
+        Its standard error.
+    effective_samples_ : float
+        Effective number of quadrature nodes behind it.
+    objective_ : float
+        Mean negative log likelihood with respect to the metric's volume.
+    history_ : list of Step
+        Objective, mean and work after each step.
+    converged_ : bool
+    n_iter_ : int
+    n_failed_log_maps_ : int
+        Rows of the training data whose log map failed at the final mean.
+    n_log_maps_, n_exp_maps_ : int
+        Geodesics computed in the fit.
+    metric_ : Metric
+    sigma_, rho_ : float
+        The values used; only if the metric was learned.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if `X` has column names that are all strings.
+
+    Examples
+    --------
+    >>> import land
+    >>> X = land.datasets.make_half_ellipse(100, random_state=0)
+    >>> model = land.LAND(random_state=0).fit(X)
+    >>> model.score_samples(X[:3]).shape
+    (3,)
+    >>> model.sample(5, random_state=0).shape
+    (5, 2)
+    """
+
+    def __init__(
+        self,
+        sigma: float | str = "auto",
+        rho: float | str = "auto",
+        metric: Any = None,
+        method: str = "ml",
+        optimizer: str = "auto",
+        volume: Volume = "paper",
+        init: Any = "least_squares",
+        n_samples: int = 3000,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.sigma = sigma
+        self.rho = rho
+        self.metric = metric
+        self.method = method
+        self.optimizer = optimizer
+        self.volume = volume
+        self.init = init
+        self.n_samples = n_samples
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit mean and covariance.
+
+        An interrupt (Ctrl-C) ends the fit early and keeps the model reached so far.
+
+        Parameters
+        ----------
+        X : array_like of shape (N, D)
+            The data.
+        y : None
+            Ignored.
+        sample_weight : array_like of shape (N,), optional
+            Weights of the rows in the likelihood. The metric is learned from the rows
+            as they are.
+        """
+        problem, weights, settings, rng = self._start_fit(X, sample_weight)
+        init = self._check_init(problem.data.shape[1])
+        converged = False
+        try:
+            estimate, converged = fit_one(problem, weights, init, settings, rng)
+        except KeyboardInterrupt as interrupt:
+            (estimate,) = keep_latest(problem, interrupt)
+        self._store(estimate)
+        self._store_progress(problem, converged)
+        return self
+
+    def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
+        """Log densities.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, D)
+            Points.
+        measure : {"lebesgue", "riemannian"}
+            ``"lebesgue"`` is the density with respect to dx; it can be compared with
+            any other density on R^D. ``"riemannian"`` is the paper's, with respect to
+            the metric's volume.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN, with a warning, where a geodesic could not be computed.
+        """
+        check_is_fitted(self)
+        check_choice("measure", measure)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
+        logs = self._log_maps(points)
+        good = logs.converged
+        values = np.full(len(points), np.nan)
+        values[good], failed = log_density(
+            self.metric_,
+            self.mean_,
+            self.precision_,
+            self.log_constant_,
+            points[good],
+            logs.tangents[good],
+            self.volume,
+            measure,
+        )
+        values[np.flatnonzero(good)[failed]] = np.nan
+        warn_about_points(values, "their log density is NaN")
+        return values
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Mean log density of the rows of `X`, with respect to dx."""
+        return float(np.mean(self.score_samples(X)))
+
+    def aic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
+        """Akaike information criterion of the model on `X`; lower is better."""
+        log_likelihood = float(np.sum(self.score_samples(X, measure)))
+        return 2.0 * self._n_parameters() - 2.0 * log_likelihood
+
+    def bic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
+        """Bayesian information criterion of the model on `X`; lower is better."""
+        values = self.score_samples(X, measure)
+        penalty = np.log(len(values)) * self._n_parameters()
+        return float(penalty - 2.0 * np.sum(values))
+
+    def tangents(self, X: ArrayLike) -> Array:
+        """Tangent coordinates Log(x) at the mean, of which `covariance_` speaks.
+
+        NaN, with a warning, where a log map failed.
+        """
+        check_is_fitted(self)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
+        logs = self._log_maps(points)
+        tangents = np.where(logs.converged[:, None], logs.tangents, np.nan)
+        warn_about_points(tangents[:, 0], "their tangents are NaN")
+        return tangents
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        return_diagnostics: bool = False,
+    ) -> Array | tuple[Array, Draws]:
+        """Draw independent points from the fitted model, exactly, by rejection.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+        random_state : None, int, RandomState or Generator
+            Randomness of the draws.
+        return_diagnostics : bool
+            Whether to return also the tangents and the share of accepted proposals.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, D), or a tuple of that and `Draws`
+        """
+        check_is_fitted(self)
+        count = check_count("n_samples", n_samples)
+        draws = draw(
+            self.metric_,
+            self.mean_,
+            cholesky(self.covariance_),
+            count,
+            self.volume,
+            as_generator(random_state),
+        )
+        return (draws.points, draws) if return_diagnostics else draws.points
+
+    def _check_init(self, dim: int) -> Any:
+        if isinstance(self.init, str):
+            if self.init not in ("least_squares", "random"):
+                raise ValueError(
+                    "init must be 'least_squares', 'random' or a mean, "
+                    f"got {self.init!r}"
+                )
+            return self.init
+        return check_points("init", self.init, dim, ndim=1)
+
+    def _store(self, estimate: Estimate) -> None:
+        self.mean_ = estimate.mean
+        self.covariance_ = estimate.covariance
+        self.precision_ = estimate.precision
+        self.log_constant_ = estimate.log_constant.value
+        self.log_constant_stderr_ = estimate.log_constant.stderr
+        self.effective_samples_ = estimate.log_constant.effective_samples
+        self.objective_ = estimate.objective
+
+    def _log_maps(self, points: Array) -> LogMap:
+        return log_map(self.metric_, self.mean_, points)
+
+    def _n_parameters(self) -> int:
+        dim = len(self.mean_)
+        return dim + dim * (dim + 1) // 2
+
+
+def warn_about_points(values: Array, consequence: str) -> None:
+    """Warn about points whose value is NaN."""
+    lost = int(np.sum(np.isnan(values)))
+    if lost:
+        warnings.warn(
+            f"the geodesics to {lost} of {len(values)} points did not converge: "
+            f"{consequence}; try a larger sigma or rho",
+            RuntimeWarning,
+            stacklevel=3,
+        )
