@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from land import datasets, metrics
 from land.density import LogConstant, log_constant
-from land.estimators import LAND
+from land.estimators import LAND, LANDMixture, RiemannianKMeans
 from land.geodesics import (
     ExpJacobian,
     ExpMap,
@@ -24,8 +24,10 @@ __all__ = [
     "ExpJacobian",
     "ExpMap",
     "Geodesic",
+    "LANDMixture",
     "LogConstant",
     "LogMap",
+    "RiemannianKMeans",
     "__version__",
     "datasets",
     "exp_jacobian",

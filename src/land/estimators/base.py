@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from land._validation import check_count, check_points, check_positive
-from land.fitting import Estimate, FitProblem, FitSettings, Step
+from land.density.likelihood import Measure, log_density
+from land.fitting import FitProblem, FitSettings, Snapshot, Step
+from land.geodesics import LogMap
 from land.metrics import LocalDiagonalMetric, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
@@ -34,41 +36,24 @@ _TOO_SMALL, _TOO_LARGE = 0.2, 3.0
 class RiemannianEstimator(BaseEstimator):
     """Base of the estimators that learn from data with a Riemannian metric.
 
-    Subclasses have the parameters `sigma`, `rho`, `metric`, `method`, `optimizer`,
-    `volume`, `n_samples`, `max_iter`, `tol`, `random_state`, `verbose` and `callback`.
+    Subclasses have the parameters `sigma`, `rho`, `metric`, `max_iter`, `tol`
+    and `random_state`.
     """
 
     def _start_fit(
-        self, X: Any, sample_weight: Any
-    ) -> tuple[FitProblem, Array, FitSettings, np.random.Generator]:
-        """Validate everything, learn the metric, set up the problem."""
+        self, X: Any, sample_weight: Any, **options: Any
+    ) -> tuple[FitProblem, Array, np.random.Generator]:
+        """Validate the data, learn the metric, set up the problem."""
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         weights = check_weights(sample_weight, len(data))
-        settings = self._settings()
         self.metric_ = self._learn_metric(data)
         _warn_about_columns(data)
         rng = np.random.default_rng(
             check_random_state(self.random_state).randint(2**31, size=4)
         )
-        problem = FitProblem(
-            self.metric_,
-            data,
-            self.volume,
-            check_count("n_samples", self.n_samples, minimum=2),
-            seed=int(rng.integers(2**31)),
-            callback=_listener(self.verbose, self.callback, type(self).__name__),
-        )
-        return problem, weights, settings, rng
-
-    def _settings(self) -> FitSettings:
-        for name in ("method", "optimizer", "volume"):
-            check_choice(name, getattr(self, name))
-        return FitSettings(
-            method=self.method,
-            optimizer=self.optimizer,
-            max_iter=check_count("max_iter", self.max_iter),
-            tol=check_positive("tol", self.tol),
-        )
+        seed = int(rng.integers(2**31))
+        problem = FitProblem(self.metric_, data, seed=seed, **options)
+        return problem, weights, rng
 
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
@@ -90,7 +75,7 @@ class RiemannianEstimator(BaseEstimator):
         else:
             _warn_about_sigma(sigma, data)
         rho = _number_or_auto("rho", self.rho)
-        rho = automatic_rho(sigma) if rho is None else rho
+        rho = automatic_rho(data, sigma) if rho is None else rho
         self.sigma_, self.rho_ = sigma, rho
         return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
 
@@ -101,15 +86,81 @@ class RiemannianEstimator(BaseEstimator):
         self.converged_ = converged
         self.n_log_maps_ = problem.n_log_maps
         self.n_exp_maps_ = problem.n_exp_maps
-        self.n_failed_log_maps_ = sum(item.n_failed for item in problem.latest)
+        estimates = problem.latest.estimates if problem.latest is not None else []
+        self.n_failed_log_maps_ = sum(item.n_failed for item in estimates)
         if self.n_failed_log_maps_:
-            total = sum(len(item.logs.converged) for item in problem.latest)
+            total = sum(len(item.logs.converged) for item in estimates)
             warnings.warn(
                 f"{self.n_failed_log_maps_} of {total} log maps did not converge in "
                 "the fit; try a larger sigma or rho",
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+
+class RiemannianDensity(DensityMixin, RiemannianEstimator):
+    """Base of the distributions: log densities come from subclasses.
+
+    Subclasses also have the parameters `method`, `optimizer`, `volume`,
+    `n_samples`, `verbose` and `callback`.
+    """
+
+    def _start_distribution(
+        self, X: Any, sample_weight: Any
+    ) -> tuple[FitProblem, Array, FitSettings, np.random.Generator]:
+        """Validate everything, learn the metric, set up the problem."""
+        for name in ("method", "optimizer", "volume"):
+            check_choice(name, getattr(self, name))
+        settings = FitSettings(
+            method=self.method,
+            optimizer=self.optimizer,
+            max_iter=check_count("max_iter", self.max_iter),
+            tol=check_positive("tol", self.tol),
+        )
+        problem, weights, rng = self._start_fit(
+            X,
+            sample_weight,
+            volume=self.volume,
+            n_samples=check_count("n_samples", self.n_samples, minimum=2),
+            callback=_listener(self.verbose, self.callback, type(self).__name__),
+        )
+        return problem, weights, settings, rng
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Mean log density of the rows of `X`, with respect to dx."""
+        return float(np.mean(self.score_samples(X)))
+
+    def aic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
+        """Akaike information criterion of the model on `X`; lower is better."""
+        log_likelihood = float(np.sum(self.score_samples(X, measure)))
+        return 2.0 * self._n_parameters() - 2.0 * log_likelihood
+
+    def bic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
+        """Bayesian information criterion of the model on `X`; lower is better."""
+        values = self.score_samples(X, measure)
+        penalty = np.log(len(values)) * self._n_parameters()
+        return float(penalty - 2.0 * np.sum(values))
+
+    def _component_log_density(
+        self,
+        points: Array,
+        logs: LogMap,
+        component: tuple[Array, Array, float],
+        measure: Measure,
+    ) -> Array:
+        """Log densities of one component (mean, precision, log constant), or NaN."""
+        values = np.full(len(points), np.nan)
+        good = logs.converged
+        values[good], failed = log_density(
+            self.metric_,
+            *component,
+            points[good],
+            logs.tangents[good],
+            self.volume,
+            measure,
+        )
+        values[np.flatnonzero(good)[failed]] = np.nan
+        return values
 
 
 def check_choice(name: str, value: Any) -> Any:
@@ -140,9 +191,9 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def keep_latest(problem: FitProblem, interrupted: KeyboardInterrupt) -> list[Estimate]:
+def keep_latest(problem: FitProblem, interrupted: KeyboardInterrupt) -> Snapshot:
     """What an interrupted fit had reached; the interrupt itself if that is nothing."""
-    if not problem.latest:
+    if problem.latest is None:
         raise interrupted
     warnings.warn(
         f"the fit was interrupted after {len(problem.history)} steps; the model "
@@ -151,6 +202,18 @@ def keep_latest(problem: FitProblem, interrupted: KeyboardInterrupt) -> list[Est
         stacklevel=4,
     )
     return problem.latest
+
+
+def warn_about_points(values: Array, consequence: str) -> None:
+    """Warn about points whose value is NaN."""
+    lost = int(np.sum(np.isnan(values)))
+    if lost:
+        warnings.warn(
+            f"the geodesics to {lost} of {len(values)} points did not converge: "
+            f"{consequence}; try a larger sigma or rho",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _number_or_auto(name: str, value: Any) -> float | None:

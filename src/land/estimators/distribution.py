@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from land._validation import check_count, check_points
 from land.density.constant import as_generator, cholesky
-from land.density.likelihood import Measure, log_density
+from land.density.likelihood import Measure
 from land.density.nodes import Volume
 from land.density.sampling import Draws, draw
-from land.estimators.base import RiemannianEstimator, check_choice, keep_latest
+from land.estimators.base import (
+    RiemannianDensity,
+    check_choice,
+    keep_latest,
+    warn_about_points,
+)
 from land.fitting import Estimate, fit_one
 from land.geodesics import LogMap, log_map
 
 Array = NDArray[np.float64]
 
 
-class LAND(DensityMixin, RiemannianEstimator):
+class LAND(RiemannianDensity):
     """Locally adaptive normal distribution.
 
     A normal distribution whose distances are measured along geodesics of a metric that
@@ -34,8 +37,8 @@ class LAND(DensityMixin, RiemannianEstimator):
         Size of the neighbourhoods from which the metric is learned. ``"auto"`` takes
         the median distance of a point to its k-th neighbour, ``k = ceil(sqrt(N))``.
     rho : float or "auto"
-        Added to the local variances; decides how dear it is to leave the data.
-        ``"auto"`` takes ``(sigma / 10)**2``.
+        Added to the local variances; the smaller, the dearer it is to leave the data.
+        ``"auto"`` takes a tenth of the typical local variance on the data.
     metric : Metric or None
         A metric to use in place of the learned one.
     method : {"ml", "least_squares"}
@@ -149,13 +152,13 @@ class LAND(DensityMixin, RiemannianEstimator):
             Weights of the rows in the likelihood. The metric is learned from the rows
             as they are.
         """
-        problem, weights, settings, rng = self._start_fit(X, sample_weight)
+        problem, weights, settings, rng = self._start_distribution(X, sample_weight)
         init = self._check_init(problem.data.shape[1])
         converged = False
         try:
             estimate, converged = fit_one(problem, weights, init, settings, rng)
         except KeyboardInterrupt as interrupt:
-            (estimate,) = keep_latest(problem, interrupt)
+            (estimate,) = keep_latest(problem, interrupt).estimates
         self._store(estimate)
         self._store_progress(problem, converged)
         return self
@@ -181,36 +184,10 @@ class LAND(DensityMixin, RiemannianEstimator):
         check_choice("measure", measure)
         points = validate_data(self, X, dtype=np.float64, reset=False)
         logs = self._log_maps(points)
-        good = logs.converged
-        values = np.full(len(points), np.nan)
-        values[good], failed = log_density(
-            self.metric_,
-            self.mean_,
-            self.precision_,
-            self.log_constant_,
-            points[good],
-            logs.tangents[good],
-            self.volume,
-            measure,
-        )
-        values[np.flatnonzero(good)[failed]] = np.nan
+        component = self.mean_, self.precision_, self.log_constant_
+        values = self._component_log_density(points, logs, component, measure)
         warn_about_points(values, "their log density is NaN")
         return values
-
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean log density of the rows of `X`, with respect to dx."""
-        return float(np.mean(self.score_samples(X)))
-
-    def aic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
-        """Akaike information criterion of the model on `X`; lower is better."""
-        log_likelihood = float(np.sum(self.score_samples(X, measure)))
-        return 2.0 * self._n_parameters() - 2.0 * log_likelihood
-
-    def bic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
-        """Bayesian information criterion of the model on `X`; lower is better."""
-        values = self.score_samples(X, measure)
-        penalty = np.log(len(values)) * self._n_parameters()
-        return float(penalty - 2.0 * np.sum(values))
 
     def tangents(self, X: ArrayLike) -> Array:
         """Tangent coordinates Log(x) at the mean, of which `covariance_` speaks.
@@ -283,15 +260,3 @@ class LAND(DensityMixin, RiemannianEstimator):
     def _n_parameters(self) -> int:
         dim = len(self.mean_)
         return dim + dim * (dim + 1) // 2
-
-
-def warn_about_points(values: Array, consequence: str) -> None:
-    """Warn about points whose value is NaN."""
-    lost = int(np.sum(np.isnan(values)))
-    if lost:
-        warnings.warn(
-            f"the geodesics to {lost} of {len(values)} points did not converge: "
-            f"{consequence}; try a larger sigma or rho",
-            RuntimeWarning,
-            stacklevel=3,
-        )

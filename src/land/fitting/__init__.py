@@ -1,6 +1,27 @@
-"""Estimating means and covariances: least squares and maximum likelihood."""
+"""Estimating means and covariances: least squares, maximum likelihood, mixtures."""
 
-from land.fitting.problem import Estimate, FitProblem, Step
+from land.fitting.kmeans import Clusters, fit_kmeans, spread_centers
+from land.fitting.mixture import (
+    MixtureEstimate,
+    fit_mixture,
+    least_squares_mixture,
+    log_joint,
+)
+from land.fitting.problem import Estimate, FitProblem, Snapshot, Step
 from land.fitting.single import FitSettings, fit_one
 
-__all__ = ["Estimate", "FitProblem", "FitSettings", "Step", "fit_one"]
+__all__ = [
+    "Clusters",
+    "Estimate",
+    "FitProblem",
+    "FitSettings",
+    "MixtureEstimate",
+    "Snapshot",
+    "Step",
+    "fit_kmeans",
+    "fit_mixture",
+    "fit_one",
+    "least_squares_mixture",
+    "log_joint",
+    "spread_centers",
+]

@@ -79,6 +79,7 @@ class MeanSearch:
         following.frame, following.fresh = self.frame, self.fresh
         following.inverse_hessian = self.inverse_hessian
         following.transport = self.transport
+        following.gradient, following.step = self.gradient, self.step
         return following
 
     def accept(self, estimate: Estimate, step: Array, transport: Array) -> None:

@@ -86,6 +86,14 @@ class Estimate:
         return int(np.sum(~self.logs.converged))
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """The components of a model and their shares of it."""
+
+    estimates: list[Estimate]
+    proportions: Array
+
+
 @dataclass
 class FitProblem:
     """Data, metric and settings; counts the work that is done.
@@ -100,15 +108,15 @@ class FitProblem:
 
     metric: Metric
     data: Array
-    volume: Volume
-    n_samples: int
-    seed: int
+    volume: Volume = "paper"
+    n_samples: int = 3000
+    seed: int = 0
     tol: float = 1e-5
     callback: Callable[[Step], None] | None = None
     n_log_maps: int = 0
     n_exp_maps: int = 0
     history: list[Step] = field(default_factory=list)
-    latest: list[Estimate] = field(default_factory=list)
+    latest: Snapshot | None = None
     started: float = field(default_factory=time.perf_counter)
 
     def subset(self, rows: NDArray[np.intp], n_samples: int) -> FitProblem:
@@ -215,20 +223,25 @@ class FitProblem:
         weights: Sequence[Array],
         logs: Sequence[LogMap],
         guesses: Sequence[Array] | None = None,
+        nodes: Sequence[TangentNodes] | None = None,
     ) -> list[Estimate]:
-        """Like `profile`, for means whose log maps are known."""
+        """Like `profile`, for means whose log maps are known.
+
+        Nodes that were placed for the guesses are used as long as they serve.
+        """
         moments = [
             self.second_moment(own, weight)
             for own, weight in zip(logs, weights, strict=True)
         ]
         covariances = list(moments if guesses is None else guesses)
-        nodes: dict[int, TangentNodes] = {}
+        used: dict[int, TangentNodes] = {}
         waiting, settled = list(range(len(means))), set[int]()
-        for _ in range(_PLACEMENTS):
+        for turn in range(_PLACEMENTS):
             placed = [covariances[k] for k in waiting]
-            fresh = self.nodes([means[k] for k in waiting], placed)
-            for k, own, before in zip(waiting, fresh, placed, strict=True):
-                nodes[k] = own
+            if turn > 0 or nodes is None:
+                nodes = self.nodes([means[k] for k in waiting], placed)
+            for k, own, before in zip(waiting, nodes, placed, strict=True):
+                used[k] = own
                 precision = solve_precision(moments[k], own, invert(before))
                 covariances[k], well_placed = _trusted(precision, before)
                 if well_placed:
@@ -237,7 +250,7 @@ class FitProblem:
             if not waiting:
                 break
         return [
-            self.assemble(means[k], covariances[k], weights[k], logs[k], nodes[k])
+            self.assemble(means[k], covariances[k], weights[k], logs[k], used[k])
             for k in range(len(means))
         ]
 
@@ -275,9 +288,15 @@ class FitProblem:
             ]
         )
 
-    def record(self, objective: float, estimates: Sequence[Estimate]) -> None:
-        """Append to the history, keep the estimates, and tell whoever listens."""
-        self.latest = list(estimates)
+    def record(
+        self,
+        objective: float,
+        estimates: Sequence[Estimate],
+        proportions: Array | None = None,
+    ) -> None:
+        """Append to the history, keep the model, and tell whoever listens."""
+        shares = np.ones(1) if proportions is None else proportions
+        self.latest = Snapshot(list(estimates), shares)
         step = Step(
             iteration=len(self.history),
             objective=objective,

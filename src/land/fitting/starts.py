@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from land.density.constant import model_shares
 from land.fitting.least_squares import intrinsic_mean
@@ -17,14 +18,17 @@ from land.geodesics import LogMap, exp_map
 
 Array = NDArray[np.float64]
 
-_CANDIDATES = 8
+CANDIDATES = 8
 _ROUGH_DATA, _ROUGH_SAMPLES = 100, 400
 _STEPS = 2
 _LEAST_SQUARES_STEPS, _LEAST_SQUARES_TOL = 10, 0.05
 
 
 def rank_starts(
-    problem: FitProblem, weights: Array, rng: np.random.Generator
+    problem: FitProblem,
+    weights: Array,
+    rng: np.random.Generator,
+    n_candidates: int = CANDIDATES,
 ) -> list[Array]:
     """Starting means, the most promising one first.
 
@@ -33,7 +37,7 @@ def rank_starts(
     optimum, and the direction to it comes for free.
     """
     rough, own = _rough_problem(problem, weights, rng)
-    means = list(_spread_points(problem.data, weights, _CANDIDATES, rng))
+    means = list(_spread_points(problem.data, weights, n_candidates, rng))
     estimates = rough.profile(means, len(means) * [own])
     central = min(estimates, key=lambda estimate: _variance(estimate.logs, own))
     mean, _, _ = intrinsic_mean(
@@ -43,8 +47,19 @@ def rank_starts(
     for _ in range(_STEPS):
         estimates = _improve(rough, estimates, own)
     problem.count(rough)
-    estimates.sort(key=lambda estimate: estimate.objective)
-    return [estimate.mean for estimate in estimates]
+    # Far from the data, the paper's volume element can make thin distributions look
+    # good: such means are a last resort.
+    off_data = _off_data(np.stack([each.mean for each in estimates]), problem.data)
+    objectives = np.array([each.objective for each in estimates])
+    order = np.lexsort([objectives, off_data])
+    return [estimates[k].mean for k in order]
+
+
+def _off_data(means: Array, data: Array) -> NDArray[np.bool_]:
+    """Whether means lie farther from the data than the data lie from each other."""
+    tree = KDTree(np.unique(data, axis=0))
+    spacing = tree.query(tree.data, min(2, tree.n))[0].max()
+    return np.asarray(tree.query(means)[0] > 2.0 * spacing)
 
 
 def central_start(
@@ -52,7 +67,7 @@ def central_start(
 ) -> Array:
     """The most central of a few data points."""
     rough, own = _rough_problem(problem, weights, rng)
-    means = _spread_points(problem.data, weights, _CANDIDATES, rng)
+    means = _spread_points(problem.data, weights, CANDIDATES, rng)
     logs = rough.log_maps(list(means))
     problem.count(rough)
     return np.asarray(means[int(np.argmin([_variance(log, own) for log in logs]))])

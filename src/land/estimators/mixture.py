@@ -1,0 +1,367 @@
+"""Mixtures of locally adaptive normal distributions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from land._validation import check_count, check_points
+from land.density.constant import as_generator, cholesky
+from land.density.likelihood import Measure
+from land.density.nodes import Volume
+from land.density.sampling import draw
+from land.estimators.base import (
+    RiemannianDensity,
+    check_choice,
+    keep_latest,
+    warn_about_points,
+)
+from land.fitting import (
+    Estimate,
+    FitProblem,
+    FitSettings,
+    MixtureEstimate,
+    Snapshot,
+    fit_kmeans,
+    fit_mixture,
+    least_squares_mixture,
+    log_joint,
+    spread_centers,
+)
+from land.geodesics import LogMap, log_map
+
+Array = NDArray[np.float64]
+
+_INITS = ("gmm", "least_squares", "random")
+
+
+class LANDMixture(RiemannianDensity):
+    """Mixture of locally adaptive normal distributions.
+
+    All components share one metric, learned from all data; each has its own mean,
+    covariance and normalisation constant. The mixture is fitted by expectation
+    maximisation, as in the paper's appendix.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components.
+    sigma, rho, metric
+        The metric, see `LAND`.
+    method : {"ml", "least_squares"}
+        Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
+        empirical covariances and their constants.
+    optimizer : {"auto"}
+        Only the default optimizer is available for mixtures.
+    volume : {"paper", "exact"}
+        See `LAND`.
+    init : {"gmm", "least_squares", "random"} or array_like of shape (K, D)
+        First clusters: of a Gaussian mixture, of Riemannian k-means, of random rows,
+        or of given means (each row belongs to the nearest along geodesics).
+    n_init : int
+        Number of fits with different randomness; the best one is kept.
+    n_samples, max_iter, tol, random_state, verbose, callback
+        See `LAND`; `tol` applies to the fall of the objective in EM steps.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (K,)
+    means_ : ndarray of shape (K, D)
+    covariances_, precisions_ : ndarray of shape (K, D, D)
+        In tangent coordinates at the means.
+    log_constants_, log_constants_stderr_ : ndarray of shape (K,)
+    objective_ : float
+        Mean negative log likelihood with respect to the metric's volume.
+    history_, converged_, n_iter_, n_failed_log_maps_, n_log_maps_, n_exp_maps_
+        See `LAND`.
+    metric_, sigma_, rho_, n_features_in_, feature_names_in_
+        See `LAND`.
+
+    Examples
+    --------
+    >>> import land
+    >>> X, y = land.datasets.make_two_moons(100, random_state=0)
+    >>> model = land.LANDMixture(2, random_state=0, n_samples=500).fit(X)
+    >>> model.predict(X).shape
+    (100,)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        sigma: float | str = "auto",
+        rho: float | str = "auto",
+        metric: Any = None,
+        method: str = "ml",
+        optimizer: str = "auto",
+        volume: Volume = "paper",
+        init: Any = "gmm",
+        n_init: int = 1,
+        n_samples: int = 3000,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sigma = sigma
+        self.rho = rho
+        self.metric = metric
+        self.method = method
+        self.optimizer = optimizer
+        self.volume = volume
+        self.init = init
+        self.n_init = n_init
+        self.n_samples = n_samples
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the mixture.
+
+        An interrupt (Ctrl-C) ends the fit early and keeps the model reached so far.
+
+        Parameters
+        ----------
+        X : array_like of shape (N, D)
+            The data.
+        y : None
+            Ignored.
+        sample_weight : array_like of shape (N,), optional
+            Weights of the rows in the likelihood. The metric is learned from the rows
+            as they are.
+        """
+        problem, weights, settings, rng = self._start_distribution(X, sample_weight)
+        if self.optimizer != "auto":
+            raise ValueError(
+                "optimizer='paper' is available for land.LAND only; "
+                "use optimizer='auto' for mixtures"
+            )
+        count = check_count("n_components", self.n_components)
+        if count > len(problem.data):
+            raise ValueError(
+                f"n_components={count} must not exceed the number of rows, "
+                f"{len(problem.data)}"
+            )
+        n_init = check_count("n_init", self.n_init)
+        best: tuple[float, Snapshot, bool] | None = None
+        for _ in range(n_init):
+            interrupted = False
+            converged = False
+            problem.latest = None
+            try:
+                mixture, converged = self._fit_once(problem, weights, settings, rng)
+                found = Snapshot(mixture.estimates, mixture.proportions)
+                objective = mixture.objective
+            except KeyboardInterrupt as interrupt:
+                found = keep_latest(problem, interrupt)
+                objective = problem.history[-1].objective
+                interrupted = True
+            if best is None or objective < best[0]:
+                best = objective, found, converged
+            if interrupted:
+                break
+        assert best is not None
+        self.objective_, problem.latest, converged = best
+        self._store(problem.latest)
+        self._store_progress(problem, converged)
+        return self
+
+    def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, and label the rows."""
+        return self.fit(X, y, **fit_params).predict(X)
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Labels of the most responsible components."""
+        return np.argmax(self._log_joint(X), axis=1)
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Responsibilities of the components, (n, K).
+
+        They weigh densities with respect to the metric's volume, as EM does.
+        """
+        joint = self._log_joint(X)
+        top = joint.max(axis=1, keepdims=True)
+        # A row that no component reaches belongs to all alike.
+        shares = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
+        shares = np.where(np.isfinite(top), shares, 1.0)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
+        """Log densities, see `LAND.score_samples`."""
+        check_is_fitted(self)
+        check_choice("measure", measure)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
+        components = zip(
+            self.means_, self.precisions_, self.log_constants_, strict=True
+        )
+        columns = [
+            self._component_log_density(points, logs, component, measure)
+            for logs, component in zip(self._log_maps(points), components, strict=True)
+        ]
+        with np.errstate(divide="ignore"):
+            joint = np.stack(columns, axis=1) + np.log(self.weights_)
+        values = np.asarray(logsumexp(joint, axis=1))
+        warn_about_points(values, "their log density is NaN")
+        return values
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None
+    ) -> tuple[Array, NDArray[np.intp]]:
+        """Draw independent points from the fitted mixture, exactly, by rejection.
+
+        Returns
+        -------
+        points : ndarray of shape (n_samples, D)
+        labels : ndarray of shape (n_samples,)
+            The components the points were drawn from, in ascending order.
+        """
+        check_is_fitted(self)
+        count = check_count("n_samples", n_samples)
+        rng = as_generator(random_state)
+        counts = rng.multinomial(count, self.weights_)
+        points = [
+            draw(
+                self.metric_,
+                self.means_[k],
+                cholesky(self.covariances_[k]),
+                int(own),
+                self.volume,
+                rng,
+            ).points
+            for k, own in enumerate(counts)
+            if own
+        ]
+        return np.concatenate(points), np.repeat(np.arange(len(counts)), counts)
+
+    def _fit_once(
+        self,
+        problem: FitProblem,
+        weights: Array,
+        settings: FitSettings,
+        rng: np.random.Generator,
+    ) -> tuple[MixtureEstimate, bool]:
+        if settings.method == "least_squares":
+            centers = self._first_means(problem, weights, rng)
+            clusters = fit_kmeans(
+                problem, weights, centers, settings.max_iter, settings.tol
+            )
+            mixture = least_squares_mixture(
+                problem, weights, list(clusters.centers), clusters.logs, clusters.labels
+            )
+            return mixture, clusters.converged
+        responsibilities = self._first_responsibilities(problem, weights, rng)
+        mixture, converged = fit_mixture(
+            problem, weights, responsibilities, settings, rng
+        )
+        if mixture.starved:
+            warnings.warn(
+                f"component(s) {mixture.starved} have lost their data; "
+                "use fewer components, or another init or random_state",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return mixture, converged
+
+    def _first_responsibilities(
+        self, problem: FitProblem, weights: Array, rng: np.random.Generator
+    ) -> Array:
+        if isinstance(self.init, str) and self.init == "gmm":
+            return self._gaussian_mixture(problem, rng).predict_proba(problem.data)
+        centers = self._first_means(problem, weights, rng)
+        if isinstance(self.init, str) and self.init == "least_squares":
+            clusters = fit_kmeans(problem, weights, centers, 30, 1e-2)
+            return np.eye(len(centers))[clusters.labels]
+        logs = problem.log_maps(list(centers))
+        lengths = np.stack([np.nan_to_num(log.lengths, nan=np.inf) for log in logs])
+        return np.eye(len(centers))[np.argmin(lengths, axis=0)]
+
+    def _first_means(
+        self, problem: FitProblem, weights: Array, rng: np.random.Generator
+    ) -> Array:
+        count, dim = self.n_components, problem.data.shape[1]
+        if not isinstance(self.init, str):
+            means = check_points("init", self.init, dim, ndim=2)
+            if len(means) != count:
+                raise ValueError(
+                    f"init must have {count} rows, one for each component, "
+                    f"got {len(means)}"
+                )
+            return means
+        if self.init not in _INITS:
+            words = ", ".join(repr(word) for word in _INITS)
+            raise ValueError(f"init must be {words} or means, got {self.init!r}")
+        if self.init == "gmm":
+            labels = self._gaussian_mixture(problem, rng).predict(problem.data)
+            return np.stack(
+                [
+                    _medoid(problem.data[labels == k], problem.data, rng)
+                    for k in range(count)
+                ]
+            )
+        if self.init == "random":
+            rows = rng.choice(len(problem.data), size=count, replace=False)
+            return problem.data[rows]
+        return spread_centers(problem, weights, count, rng)
+
+    def _gaussian_mixture(
+        self, problem: FitProblem, rng: np.random.Generator
+    ) -> GaussianMixture:
+        gaussian = GaussianMixture(
+            self.n_components,
+            reg_covar=problem.ridge,
+            random_state=int(rng.integers(2**31)),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is only a start
+            return gaussian.fit(problem.data)
+
+    def _store(self, snapshot: Snapshot) -> None:
+        estimates: list[Estimate] = snapshot.estimates
+        self.weights_ = snapshot.proportions / snapshot.proportions.sum()
+        self.means_ = np.stack([each.mean for each in estimates])
+        self.covariances_ = np.stack([each.covariance for each in estimates])
+        self.precisions_ = np.stack([each.precision for each in estimates])
+        constants = [each.log_constant for each in estimates]
+        self.log_constants_ = np.array([each.value for each in constants])
+        self.log_constants_stderr_ = np.array([each.stderr for each in constants])
+
+    def _log_maps(self, points: Array) -> list[LogMap]:
+        return [log_map(self.metric_, mean, points) for mean in self.means_]
+
+    def _log_joint(self, X: ArrayLike) -> Array:
+        check_is_fitted(self)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
+        logs = self._log_maps(points)
+        lost = np.array([~log.converged for log in logs]).any(axis=0)
+        warn_about_points(
+            np.where(lost, np.nan, 0.0), "the components concerned are left out there"
+        )
+        return log_joint(
+            [np.where(log.converged[:, None], log.tangents, np.nan) for log in logs],
+            list(self.precisions_),
+            list(self.log_constants_),
+            self.weights_,
+        )
+
+    def _n_parameters(self) -> int:
+        count, dim = self.means_.shape
+        return count * (dim + dim * (dim + 1) // 2) + count - 1
+
+
+def _medoid(members: Array, data: Array, rng: np.random.Generator) -> Array:
+    """The member closest to the members' mean; any row if there are none."""
+    if not len(members):
+        return np.asarray(data[rng.integers(len(data))])
+    distances = np.linalg.norm(members - members.mean(axis=0), axis=1)
+    return np.asarray(members[int(np.argmin(distances))])
