@@ -7,4 +7,14 @@ One module per benchmark, named as on the command line, each with
 To add one, write the module and put its name into `NAMES`.
 """
 
-NAMES = ("log", "exp", "scaling", "cold", "memory")
+NAMES = (
+    "log",
+    "exp",
+    "constant",
+    "fit",
+    "optimum",
+    "mixture",
+    "scaling",
+    "cold",
+    "memory",
+)

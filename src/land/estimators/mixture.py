@@ -7,7 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import KDTree
 from scipy.special import logsumexp
+from sklearn.cluster import SpectralClustering
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -38,6 +40,7 @@ from land.geodesics import LogMap, log_map
 
 Array = NDArray[np.float64]
 
+_MOST_SPECTRAL, _NEIGHBOURS = 2000, 10
 _INITS = ("gmm", "least_squares", "random")
 
 
@@ -62,8 +65,10 @@ class LANDMixture(RiemannianDensity):
     volume : {"paper", "exact"}
         See `LAND`.
     init : {"gmm", "least_squares", "random"} or array_like of shape (K, D)
-        First clusters: of a Gaussian mixture, of Riemannian k-means, of random rows,
-        or of given means (each row belongs to the nearest along geodesics).
+        First clusters: of a Gaussian mixture (with a spectral clustering of the
+        neighbour graph as its rival; the better one after a few steps is pursued), of
+        Riemannian k-means, of random rows, or of given means (each row belongs to the
+        nearest along geodesics).
     n_init : int
         Number of fits with different randomness; the best one is kept.
     n_samples, max_iter, tol, random_state, verbose, callback
@@ -260,10 +265,8 @@ class LANDMixture(RiemannianDensity):
                 problem, weights, list(clusters.centers), clusters.logs, clusters.labels
             )
             return mixture, clusters.converged
-        responsibilities = self._first_responsibilities(problem, weights, rng)
-        mixture, converged = fit_mixture(
-            problem, weights, responsibilities, settings, rng
-        )
+        rivals = self._first_guesses(problem, weights, rng)
+        mixture, converged = fit_mixture(problem, weights, rivals, settings, rng)
         if mixture.starved:
             warnings.warn(
                 f"component(s) {mixture.starved} have lost their data; "
@@ -273,18 +276,23 @@ class LANDMixture(RiemannianDensity):
             )
         return mixture, converged
 
-    def _first_responsibilities(
+    def _first_guesses(
         self, problem: FitProblem, weights: Array, rng: np.random.Generator
-    ) -> Array:
+    ) -> list[Array]:
+        """First guesses of the responsibilities, which compete."""
         if isinstance(self.init, str) and self.init == "gmm":
-            return self._gaussian_mixture(problem, rng).predict_proba(problem.data)
+            gaussian = self._gaussian_mixture(problem, rng)
+            guesses = [gaussian.predict_proba(problem.data)]
+            if 1 < self.n_components < len(problem.data):
+                guesses.append(neighbour_clusters(problem.data, self.n_components))
+            return guesses
         centers = self._first_means(problem, weights, rng)
         if isinstance(self.init, str) and self.init == "least_squares":
             clusters = fit_kmeans(problem, weights, centers, 30, 1e-2)
-            return np.eye(len(centers))[clusters.labels]
+            return [np.eye(len(centers))[clusters.labels]]
         logs = problem.log_maps(list(centers))
         lengths = np.stack([np.nan_to_num(log.lengths, nan=np.inf) for log in logs])
-        return np.eye(len(centers))[np.argmin(lengths, axis=0)]
+        return [np.eye(len(centers))[np.argmin(lengths, axis=0)]]
 
     def _first_means(
         self, problem: FitProblem, weights: Array, rng: np.random.Generator
@@ -357,6 +365,28 @@ class LANDMixture(RiemannianDensity):
     def _n_parameters(self) -> int:
         count, dim = self.means_.shape
         return count * (dim + dim * (dim + 1) // 2) + count - 1
+
+
+def neighbour_clusters(data: Array, count: int) -> Array:
+    """Responsibilities (N, count), zero or one, of a spectral clustering.
+
+    Clusters are parts of the graph of nearest neighbours that few edges connect.
+    """
+    rng = np.random.default_rng(0)
+    n = len(data)
+    rows = np.sort(rng.permutation(n)[:_MOST_SPECTRAL])
+    spectral = SpectralClustering(
+        count,
+        affinity="nearest_neighbors",
+        n_neighbors=min(_NEIGHBOURS, len(rows) - 1),
+        assign_labels="cluster_qr",
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a graph in several parts is fine
+        labels = spectral.fit_predict(data[rows])
+    _, nearest = KDTree(data[rows]).query(data)
+    return np.asarray(np.eye(count)[labels[nearest]])
 
 
 def _medoid(members: Array, data: Array, rng: np.random.Generator) -> Array:

@@ -18,7 +18,7 @@ from land.fitting.descent import MeanSearch, advance
 from land.fitting.least_squares import empirical_covariance
 from land.fitting.problem import Estimate, FitProblem
 from land.fitting.single import FitSettings
-from land.fitting.starts import CANDIDATES, rank_starts
+from land.fitting.starts import CANDIDATES, rank_starts, sample_rows
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 _FEWEST_DATA = 1.0
 # First, the optimum of a rougher objective is approached: fewer rays, larger tolerance.
 _ROUGHER, _ROUGH_TOL = 4, 5e-3
+# Rival first guesses take so many steps on so many data.
+_RACE_STEPS, _RACE_DATA = 4, 200
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,11 @@ class MixtureEstimate:
 def fit_mixture(
     problem: FitProblem,
     weights: Array,
-    responsibilities: Array,
+    rivals: Sequence[Array],
     settings: FitSettings,
     rng: np.random.Generator,
 ) -> tuple[MixtureEstimate, bool]:
-    """Maximise the likelihood of a mixture, starting from responsibilities.
+    """Maximise the likelihood of a mixture, from the best of several first guesses.
 
     Parameters
     ----------
@@ -69,8 +71,8 @@ def fit_mixture(
         Data, metric and numerical settings.
     weights : ndarray of shape (N,)
         Weights of the data, which sum to one.
-    responsibilities : ndarray of shape (N, K)
-        First guess; rows sum to one.
+    rivals : arrays of shape (N, K)
+        First guesses of the responsibilities; rows sum to one.
     settings
         How to fit.
     rng
@@ -80,13 +82,14 @@ def fit_mixture(
     -------
     The mixture, and whether the stopping rule was met.
     """
-    shares = _component_weights(weights, responsibilities)
-    count = max(3, CANDIDATES // len(shares))
     with problem.rougher(_ROUGHER):
-        means = [rank_starts(problem, own, rng, count)[0] for own in shares]
-        estimates = problem.profile(means, shares)
-        mixture = _expect(weights, estimates, weights @ responsibilities)
-        searches = [MeanSearch(*part) for part in zip(estimates, shares, strict=True)]
+        mixture = _race(problem, weights, rivals, rng)
+        problem.record(mixture.objective, mixture.estimates, mixture.proportions)
+        shares = _component_weights(weights, mixture.responsibilities)
+        searches = [
+            MeanSearch(estimate, own)
+            for estimate, own in zip(mixture.estimates, shares, strict=True)
+        ]
         tol = max(settings.tol, _ROUGH_TOL)
         mixture, searches, _ = _iterate(
             problem, weights, mixture, searches, settings.max_iter, tol
@@ -101,6 +104,42 @@ def fit_mixture(
     mixture = _refresh(problem, weights, mixture)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
     return mixture, converged
+
+
+def _race(
+    problem: FitProblem,
+    weights: Array,
+    rivals: Sequence[Array],
+    rng: np.random.Generator,
+) -> MixtureEstimate:
+    """The first guess that is best after a few EM steps on a sample of the data."""
+    rows = sample_rows(weights, _RACE_DATA, rng)
+    rough = problem.subset(rows, problem.n_samples)
+    own = weights[rows] if len(rows) == np.sum(weights > 0.0) else np.ones(len(rows))
+    own = own / own.sum()
+    outcomes = []
+    for responsibilities in rivals:
+        shares = _component_weights(own, responsibilities[rows])
+        count = max(3, CANDIDATES // len(shares))
+        means = [rank_starts(rough, share, rng, count)[0] for share in shares]
+        estimates = rough.profile(means, shares)
+        mixture = _expect(own, estimates, own @ responsibilities[rows])
+        if len(rivals) > 1:
+            searches = [
+                MeanSearch(*part) for part in zip(estimates, shares, strict=True)
+            ]
+            mixture, _, _ = _iterate(
+                rough, own, mixture, searches, _RACE_STEPS, _ROUGH_TOL
+            )
+        outcomes.append(mixture)
+    problem.count(rough)
+    winner = min(outcomes, key=lambda mixture: mixture.objective)
+    means = [estimate.mean for estimate in winner.estimates]
+    covariances = [estimate.covariance for estimate in winner.estimates]
+    logs = problem.log_maps(means)
+    uniform = len(means) * [weights]
+    estimates = problem.evaluate(means, covariances, uniform, logs)
+    return _expect(weights, estimates, winner.proportions)
 
 
 def least_squares_mixture(

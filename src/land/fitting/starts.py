@@ -77,13 +77,20 @@ def _rough_problem(
     problem: FitProblem, weights: Array, rng: np.random.Generator
 ) -> tuple[FitProblem, Array]:
     """A sample of the data with few rays, and the weights of the sample."""
-    rows = np.flatnonzero(weights > 0.0)
-    own = weights[rows]
-    if len(rows) > _ROUGH_DATA:
-        chances = own / own.sum()
-        rows = np.sort(rng.choice(rows, size=_ROUGH_DATA, replace=False, p=chances))
-        own = np.ones(len(rows))
+    rows = sample_rows(weights, _ROUGH_DATA, rng)
+    own = weights[rows] if len(rows) == np.sum(weights > 0.0) else np.ones(len(rows))
     return problem.subset(rows, _ROUGH_SAMPLES), own / own.sum()
+
+
+def sample_rows(
+    weights: Array, most: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """At most so many rows, drawn with the chances of their weights."""
+    rows = np.flatnonzero(weights > 0.0)
+    if len(rows) <= most:
+        return rows
+    chances = weights[rows] / weights[rows].sum()
+    return np.sort(rng.choice(rows, size=most, replace=False, p=chances))
 
 
 def _improve(

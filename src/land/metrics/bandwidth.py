@@ -17,7 +17,7 @@ _BLOCK = 2**22
 
 
 def automatic_sigma(data: Array) -> float:
-    """Median distance of a point to its k-th neighbour, k = ceil(sqrt(N)).
+    """Median distance of a point to its k-th neighbour, k = ceil(sqrt(N) / 2).
 
     Neighbourhoods of that size shrink as data accumulate and still hold ever more
     points, so that the metric follows the data and not their noise. Multiplying the
@@ -26,7 +26,7 @@ def automatic_sigma(data: Array) -> float:
     points = np.unique(data, axis=0)
     if len(points) < 2:
         raise ValueError("sigma='auto' needs at least 2 different rows of data")
-    k = min(int(np.ceil(np.sqrt(len(points)))), len(points) - 1)
+    k = min(int(np.ceil(0.5 * np.sqrt(len(points)))), len(points) - 1)
     distances, _ = KDTree(points).query(_some(points, _SAMPLE), k + 1)
     return float(np.median(distances[:, -1]))
 
