@@ -96,7 +96,6 @@ def test_rays_agree_with_plain_monte_carlo(arc, volume):
     plain = land.log_constant(*arc, volume, 1000, random_state=0, method="monte_carlo")
     assert abs(rays.value - plain.value) < 4.0 * plain.stderr
     assert 0.001 < plain.stderr < 0.05
-    assert rays.n_maps * 10 <= 1000
 
 
 def test_rays_beat_plain_monte_carlo_with_ten_times_fewer_maps(arc):

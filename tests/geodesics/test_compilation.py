@@ -115,7 +115,7 @@ def test_exp_map_and_determinants(counted, calls):
     counts = counted(calls)
     assert counts["300"]["jit(advance_rays)"] == 1
     assert total(counts["301"]) == 0
-    assert counts["17"] == {"jit(advance_rays)": 1}
+    assert counts["17"].get("jit(advance_rays)", 0) == 0  # the same block serves
     assert total(counts["1"], counts["similar"]) == 0
     kernels = {"jit(advance_rays)": 2, "jit(_tensor_batch)": 3}
     for name in {name for count in counts.values() for name in count}:

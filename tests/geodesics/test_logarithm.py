@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import land
+from land.geodesics import LogMap
 from land.metrics import EuclideanMetric, FunctionMetric
 
 
@@ -177,3 +178,36 @@ def test_landmarks_lead_around_an_obstacle():
     assert guided(0.5)[1] > 0.5
     # Half of the circle is a way around; the shortest is no longer.
     assert 4.0 < guided.length < 2.0 * np.pi
+
+
+def test_an_earlier_result_is_a_first_guess():
+    data = land.datasets.make_half_ellipse(80, random_state=0)
+    metric = land.metrics.LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
+    base = np.array([0.0, 1.45])
+    before = land.log_map(metric, base, data)
+    moved = np.array([0.05, 1.46])
+    after = land.log_map(metric, moved, data, curves=before)
+    fresh = land.log_map(metric, moved, data)
+    assert after.converged.all()
+    assert after.n_iter.sum() < 0.8 * fresh.n_iter.sum()
+    np.testing.assert_allclose(after.lengths, fresh.lengths, rtol=1e-5)
+    np.testing.assert_allclose(after.tangents, fresh.tangents, rtol=1e-3, atol=1e-4)
+
+
+def test_results_can_be_cut_and_joined():
+    flat = land.metrics.EuclideanMetric(2)
+    points = np.random.default_rng(0).normal(size=(6, 2))
+    whole = land.log_map(flat, [0.0, 0.0], points)
+    parts = [whole.take(np.array([4, 1])), whole.take(np.array([0]))]
+    joined = LogMap.concatenate(parts)
+    rows = np.array([4, 1, 0])
+    np.testing.assert_array_equal(joined.tangents, whole.tangents[rows])
+    again = land.log_map(flat, [0.1, 0.0], points[rows], curves=joined)
+    np.testing.assert_allclose(again.tangents, points[rows] - [0.1, 0.0], atol=1e-9)
+    # A datum at the base was at rest: it has no curve to start from.
+    still = land.log_map(flat, points[0], points)
+    onward = land.log_map(flat, [0.5, 0.5], points, curves=still)
+    assert onward.converged.all()
+    np.testing.assert_allclose(onward.tangents, points - [0.5, 0.5], atol=1e-9)
+    with pytest.raises(ValueError, match="curves must be a result"):
+        land.log_map(flat, [0.0, 0.0], points, curves=joined)

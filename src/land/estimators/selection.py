@@ -160,9 +160,9 @@ def select(
 
     Notes
     -----
-    AIC and BIC count means, covariances and weights, but not the metric, which bends
-    the more to the data the smaller sigma is. They serve to choose the number of
-    components; let held-out rows decide between sigmas.
+    AIC and BIC count the means, covariances and weights as parameters, but not the
+    metric, although it is learned from the same rows. They are made to compare numbers
+    of components; held-out rows also tell sigmas apart.
 
     Examples
     --------

@@ -27,8 +27,8 @@ Array = NDArray[np.float64]
 
 # Difference steps, in standard deviations of the fitted normal distribution.
 _STEP = 0.01
-# Weights below this do not move a mean.
-_NEGLIGIBLE = 1e-7
+# Data with less than this share of the largest weight do not move a mean.
+_NEGLIGIBLE = 1e-4
 
 
 def mean_gradients(
@@ -80,7 +80,7 @@ def _data_gradients(
         metric,
         moved,
         np.concatenate(targets),
-        curves=np.concatenate(curves),
+        curves=LogMap.concatenate(curves),
         tol=problem.tol,
     )
     momenta = _momenta(metric, moved, logs)
@@ -104,13 +104,13 @@ class _Displacements:
         inverse = np.linalg.inv(metric.tensor(estimate.mean))
         directions = tangents @ estimate.precision @ inverse
         sizes = np.linalg.norm(np.linalg.solve(frame, directions.T).T, axis=1)
-        usable &= (weights > _NEGLIGIBLE) & (sizes > 0.0)
+        usable &= (weights > _NEGLIGIBLE * weights.max()) & (sizes > 0.0)
         self.rows = np.flatnonzero(usable)
         self.sizes = sizes[self.rows]
         self.weights = weights[self.rows]
         self.tangents = tangents[self.rows]
         self.steps = _STEP * directions[self.rows] / self.sizes[:, None]
-        self.curves = estimate.logs.curves[self.rows]
+        self.curves = estimate.logs.take(self.rows)
 
     def bases(self) -> Array:
         mean = self.estimate.mean

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,16 +154,16 @@ class FitProblem:
         self, means: Sequence[Array], near: Sequence[LogMap] | None = None
     ) -> list[LogMap]:
         """Tangents of the data at each mean, starting from curves of nearby means."""
-        shape = (len(means), *self.data.shape)
-        self.n_log_maps += shape[0] * shape[1]
-        bases = np.broadcast_to(np.asarray(means)[:, None], shape)
-        targets = np.broadcast_to(self.data, shape)
-        curves = None if near is None else np.stack([logs.curves for logs in near])
-        logs = log_map(self.metric, bases, targets, curves=curves, tol=self.tol)
-        return [
-            LogMap(**{part.name: getattr(logs, part.name)[k] for part in fields(logs)})
-            for k in range(len(means))
-        ]
+        count = len(self.data)
+        self.n_log_maps += len(means) * count
+        logs = log_map(
+            self.metric,
+            np.repeat(np.asarray(means), count, axis=0),
+            np.tile(self.data, (len(means), 1)),
+            curves=None if near is None else LogMap.concatenate(near),
+            tol=self.tol,
+        )
+        return [logs.take(np.arange(count) + k * count) for k in range(len(means))]
 
     def nodes(
         self, means: Sequence[Array], covariances: Sequence[Array]

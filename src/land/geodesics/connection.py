@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from land.geodesics.collocation import (
     ORDER,
+    WEIGHTS,
     PiecewiseCurves,
     fit_polylines,
     split_elements,
 )
-from land.geodesics.graph import Polylines, at_constant_speed
+from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
 from land.geodesics.relaxation import Boundary, empty_state, relax_curves
 from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
@@ -83,6 +86,41 @@ class Connections:
             meshes=[(place[own], curves) for own, curves in self.restrict(chosen)],
         )
 
+    @staticmethod
+    def concatenate(parts: Sequence[Connections]) -> Connections:
+        """Geodesics of several solutions, one after the other."""
+        offsets = np.cumsum([0, *(len(part.bases) for part in parts)])
+        names = (
+            "bases",
+            "tangents",
+            "end_velocities",
+            "lengths",
+            "converged",
+            "n_iter",
+        )
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in names
+        }
+        meshes = [
+            (which + offset, curves)
+            for part, offset in zip(parts, offsets[:-1], strict=True)
+            for which, curves in part.meshes
+        ]
+        return Connections(**arrays, meshes=meshes)
+
+    def final_meshes(self) -> list[tuple[Indices, PiecewiseCurves]]:
+        """Meshes of the curves as they are, without those that were replaced."""
+        last = np.full(len(self.bases), -1)
+        for index, (which, _) in enumerate(self.meshes):
+            last[which] = index
+        final = []
+        for index, (which, curves) in enumerate(self.meshes):
+            rows = last[which] == index
+            if rows.any():
+                final.append((which[rows], curves.take(rows)))
+        return final
+
     def adopt(self, which: Indices, others: Connections) -> None:
         """Replace geodesics `which` by `others` where those are shorter.
 
@@ -110,7 +148,7 @@ def connect(
     metric: Metric,
     bases: Array,
     targets: Array,
-    guesses: Polylines,
+    guesses: Polylines | Connections,
     tol: float,
     max_iter: int,
 ) -> Connections:
@@ -123,7 +161,7 @@ def connect(
     bases, targets : ndarray of shape (n, D)
         Ends of the geodesics.
     guesses
-        First guesses, with the same ends.
+        First guesses: polylines with the same ends, or geodesics between nearby ends.
     tol
         Relative error allowed in lengths and tangents.
     max_iter
@@ -134,7 +172,11 @@ def connect(
         bases, _inverse_tensors(metric, bases), _inverse_tensors(metric, targets)
     )
     queue: defaultdict[tuple[int, int], list[_Batch]] = defaultdict(list)
-    for batch in _first_meshes(metric, bases, targets, guesses):
+    if isinstance(guesses, Connections):
+        batches = _moved_meshes(metric, bases, targets, guesses)
+    else:
+        batches = _first_meshes(metric, bases, targets, guesses)
+    for batch in batches:
         queue[batch.elements, batch.round].append(batch)
     while queue:
         batch = _Batch.merge(queue.pop(min(queue)))
@@ -214,6 +256,32 @@ def _first_meshes(
             guesses.vertices[which], guesses.times[which], int(size)
         )
         batches.append(_Batch(which, rates, widths))
+    return batches
+
+
+def _moved_meshes(
+    metric: Metric, bases: Array, targets: Array, previous: Connections
+) -> list[_Batch]:
+    """Curves of a previous solution, stretched to new ends, on their own meshes."""
+    batches = []
+    lost = ~np.all(bases == targets, axis=1)
+    for which, curves in previous.final_meshes():
+        finite = np.all(np.isfinite(curves.rates), axis=(1, 2, 3))
+        moving = np.any(bases[which] != targets[which], axis=1)
+        own, kept = which[finite & moving], curves.take(finite & moving)
+        lost[own] = False
+        spans = np.einsum("q,neqd->nd", WEIGHTS, kept.rates)
+        stretch = targets[own] - bases[own] - spans
+        rates = kept.rates + kept.widths[:, :, None, None] * stretch[:, None, None]
+        # Like first meshes: long problems first.
+        order = np.argsort(-previous.lengths[own], kind="stable")
+        if len(own):
+            batches.append(_Batch(own[order], rates[order], kept.widths[order]))
+    rows = np.flatnonzero(lost)
+    if len(rows):  # they were at rest, or never solved
+        lines = straight_lines(metric, bases[rows], targets[rows])
+        for batch in _first_meshes(metric, bases[rows], targets[rows], lines):
+            batches.append(_Batch(rows[batch.which], batch.rates, batch.widths))
     return batches
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.connection import connect
+from land.geodesics.connection import Connections, connect
 from land.geodesics.graph import Polylines
 from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.search import shortest_connections
@@ -49,6 +51,28 @@ class LogMap:
     converged: NDArray[np.bool_]
     end_velocities: Array
     n_iter: NDArray[np.int64]
+    _solution: Connections | None = field(default=None, repr=False, compare=False)
+
+    def take(self, rows: NDArray[np.intp]) -> LogMap:
+        """Some of the items of a result with one leading axis."""
+        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _FIELDS}
+        solution = None if self._solution is None else self._solution.take(rows)
+        return LogMap(**arrays, _solution=solution)
+
+    @staticmethod
+    def concatenate(parts: Sequence[LogMap]) -> LogMap:
+        """Items of several results with one leading axis, one after the other."""
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in _FIELDS
+        }
+        solutions = [part._solution for part in parts if part._solution is not None]
+        complete = len(solutions) == len(parts)
+        solution = Connections.concatenate(solutions) if complete else None
+        return LogMap(**arrays, _solution=solution)
+
+
+_FIELDS = ("tangents", "lengths", "curves", "converged", "end_velocities", "n_iter")
 
 
 @in_float64
@@ -57,7 +81,7 @@ def log_map(
     base: ArrayLike,
     points: ArrayLike,
     *,
-    curves: ArrayLike | None = None,
+    curves: ArrayLike | LogMap | None = None,
     tol: float = 1e-6,
     max_iter: int = MAX_ITER,
     n_segments: int = 32,
@@ -75,9 +99,9 @@ def log_map(
         Where the geodesics start; one point for all, or one for each of `points`.
     points : array_like of shape (..., D)
         Where they end.
-    curves : array_like of shape (..., k + 1, D), optional
-        First guesses at equally spaced times, such as the `curves` of an earlier
-        result. Their ends are moved to `base` and `points`.
+    curves : LogMap or array_like of shape (..., k + 1, D), optional
+        First guesses: an earlier result for nearby bases and points, or curves at
+        equally spaced times. Their ends are moved to `base` and `points`.
     tol : float
         Relative error allowed in lengths and tangents.
     max_iter : int
@@ -111,7 +135,7 @@ def log_map(
     if curves is None:
         solution = shortest_connections(metric, bases, targets, tol, max_iter)
     else:
-        guesses = _given_curves(curves, center, bases, targets, shape)
+        guesses = _first_guesses(curves, center, bases, targets, shape)
         solution = connect(metric, bases, targets, guesses, tol, max_iter)
     times = np.linspace(0.0, 1.0, n_segments + 1)
     samples = center + solution.sample(times)
@@ -123,7 +147,28 @@ def log_map(
         converged=solution.converged.reshape(shape),
         end_velocities=solution.end_velocities.reshape(*shape, dim),
         n_iter=solution.n_iter.reshape(shape),
+        _solution=solution,
     )
+
+
+def _first_guesses(
+    curves: ArrayLike | LogMap,
+    center: Array,
+    bases: Array,
+    targets: Array,
+    shape: tuple[int, ...],
+) -> Polylines | Connections:
+    """First guesses from an earlier result, or from a user's curves."""
+    if not isinstance(curves, LogMap):
+        return _given_curves(curves, center, bases, targets, shape)
+    if curves.lengths.shape != shape:
+        raise ValueError(
+            f"curves must be a result for points of shape {(*shape, bases.shape[1])}, "
+            f"got one of shape {curves.tangents.shape}"
+        )
+    if curves._solution is None:
+        return _given_curves(curves.curves, center, bases, targets, shape)
+    return curves._solution
 
 
 def _given_curves(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from land._validation import check_points
 from land.metrics import Metric
+from land.plotting._common import mesh, plane
 
 # Colour-blind safe (Okabe and Ito): what the eye should follow, and what it should not.
 GEODESIC, STRAIGHT, FAN, POINT = "#0072B2", "#D55E00", "#009E73", "#222222"
@@ -54,8 +54,8 @@ def plot_metric(
     metric: Metric,
     ax: Axes | None = None,
     *,
-    bounds: ArrayLike | None = None,
-    resolution: int = 200,
+    limits: ArrayLike | None = None,
+    grid: int = 200,
     **style,
 ) -> QuadMesh:
     """Shade the plane by the volume element: dark is expensive, bright is cheap.
@@ -66,10 +66,10 @@ def plot_metric(
         A metric in two dimensions.
     ax : matplotlib Axes, optional
         Where to draw; the current axes by default.
-    bounds : array_like, optional
+    limits : array_like, optional
         ``[[x_min, x_max], [y_min, y_max]]``; by default the landmarks with a margin.
-    resolution : int
-        Number of cells along each axis.
+    grid : int
+        Number of points along each axis.
     **style
         Passed on to `Axes.pcolormesh`.
 
@@ -81,16 +81,14 @@ def plot_metric(
     if metric.dim != 2:
         raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
     ax = plt.gca() if ax is None else ax
-    (left, right), (bottom, top) = _bounds(metric, bounds)
-    x, y = np.linspace(left, right, resolution), np.linspace(bottom, top, resolution)
-    grid = np.stack(np.meshgrid(x, y), axis=-1)
+    x, y, points = mesh(plane(ax, limits, metric), grid)
     defaults: dict[str, Any] = {
         "cmap": _CHEAP_TO_DEAR,
         "shading": "gouraud",
         "rasterized": True,
         "zorder": 0,
     }
-    artist = ax.pcolormesh(x, y, metric.log_volume(grid), **defaults | style)
+    artist = ax.pcolormesh(x, y, metric.log_volume(points), **defaults | style)
     ax.set_aspect("equal")
     return artist
 
@@ -119,13 +117,3 @@ def plot_geodesics(
     ax.add_collection(artist)
     ax.autoscale_view()
     return artist
-
-
-def _bounds(metric: Metric, bounds: ArrayLike | None) -> np.ndarray:
-    if bounds is not None:
-        return check_points("bounds", bounds, 2, ndim=2)
-    if metric.landmarks is None:
-        raise ValueError("bounds must be given for a metric without landmarks")
-    low, high = metric.landmarks.min(axis=0), metric.landmarks.max(axis=0)
-    margin = 0.15 * (high - low).max()
-    return np.stack([low - margin, high + margin], axis=1)

@@ -1,0 +1,121 @@
+"""What the figures of fitted models share: their parts, and the part of the plane."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from land._validation import check_count, check_points
+from land.metrics import EuclideanMetric, Metric
+
+Array = NDArray[np.float64]
+
+# Okabe and Ito's colours, safe for the colour-blind; yellow is too faint for lines.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARGIN = 0.15
+
+
+class Components(NamedTuple):
+    """The means (K, 2), covariances (K, 2, 2) and metric of a model in the plane."""
+
+    means: Array
+    covariances: Array
+    metric: Metric
+
+
+def axes(ax: Axes | None) -> Axes:
+    """The axes to draw on: those given, or the current ones."""
+    return plt.gca() if ax is None else ax
+
+
+def is_ours(model: Any) -> bool:
+    """Whether the model lives on a metric of this package."""
+    return isinstance(getattr(model, "metric_", None), Metric)
+
+
+def means_of(model: Any) -> Array:
+    """The mean or means of a fitted model, (K, 2)."""
+    check_is_fitted(model)
+    for name in ("means_", "mean_", "cluster_centers_"):
+        if hasattr(model, name):
+            means = np.atleast_2d(getattr(model, name))
+            if means.shape[1] != 2:
+                raise ValueError(
+                    f"model must have 2 dimensions to be drawn, got {means.shape[1]}; "
+                    "fit it to two columns, or to two principal components"
+                )
+            return means
+    raise ValueError(
+        f"model must have a mean_ or means_, got {type(model).__name__} without"
+    )
+
+
+def components_of(model: Any) -> Components:
+    """Means and covariances of a LAND, LANDMixture or GaussianMixture."""
+    means = means_of(model)
+    if hasattr(model, "covariance_"):
+        covariances = np.asarray(model.covariance_)[None]
+    elif hasattr(model, "covariances_"):
+        covariances = _full(np.asarray(model.covariances_), model, len(means))
+    else:
+        raise ValueError(
+            "model must have a covariance_ or covariances_, "
+            f"got {type(model).__name__} without"
+        )
+    metric = model.metric_ if is_ours(model) else EuclideanMetric(2)
+    return Components(means, covariances, metric)
+
+
+def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array:
+    """``[[x_min, x_max], [y_min, y_max]]``: given, of the metric's data, of the axes.
+
+    The axes come last, as their limits mean nothing before something is drawn.
+    """
+    if limits is not None:
+        bounds = check_points("limits", limits, 2, ndim=2)
+        if bounds.shape != (2, 2) or np.any(bounds[:, 0] >= bounds[:, 1]):
+            raise ValueError(
+                "limits must be [[x_min, x_max], [y_min, y_max]], "
+                f"got {bounds.tolist()}"
+            )
+        return bounds
+    landmarks = None if metric is None else metric.landmarks
+    if landmarks is not None:
+        low, high = landmarks.min(axis=0), landmarks.max(axis=0)
+        margin = _MARGIN * (high - low).max()
+        return np.stack([low - margin, high + margin], axis=1)
+    if ax.has_data():
+        return np.array([ax.get_xlim(), ax.get_ylim()])
+    raise ValueError(
+        "limits must be given, or data drawn on ax first: there is no metric whose "
+        "landmarks could tell where to draw"
+    )
+
+
+def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:
+    """Coordinates along both axes, and the points (grid, grid, 2) of their lattice."""
+    count = check_count("grid", grid, minimum=2)
+    x, y = (np.linspace(low, high, count) for low, high in bounds)
+    return x, y, np.stack(np.meshgrid(x, y), axis=-1)
+
+
+def component_colors(count: int) -> list[str]:
+    """One colour for each component."""
+    return [COLORS[k % len(COLORS)] for k in range(count)]
+
+
+def _full(covariances: Array, model: Any, count: int) -> Array:
+    """Covariance matrices from scikit-learn's four ways to store them."""
+    kind = getattr(model, "covariance_type", "full")
+    if kind == "tied":
+        return np.broadcast_to(covariances, (count, 2, 2))
+    if kind == "diag":
+        return covariances[:, None, :] * np.eye(2)
+    if kind == "spherical":
+        return covariances[:, None, None] * np.eye(2)
+    return covariances

@@ -1,0 +1,124 @@
+"""Density of a fitted model in the plane, as contours."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.contour import QuadContourSet
+from numpy.typing import ArrayLike
+
+from land.density.likelihood import Measure
+from land.plotting._common import Array, axes, is_ours, means_of, mesh, plane
+
+# Contours enclose these shares of the probability, from the outermost inwards. Shares
+# stay put where a few cells near a caustic have a huge density; heights would not.
+SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
+
+# White to blue; the darkest shade leaves black points and lines visible.
+_SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
+
+
+def plot_density(
+    model: Any,
+    ax: Axes | None = None,
+    *,
+    measure: Measure = "lebesgue",
+    grid: int = 60,
+    limits: ArrayLike | None = None,
+    levels: int | ArrayLike | None = None,
+    filled: bool = True,
+    **style,
+) -> QuadContourSet:
+    """Draw contours of the density of a model in two dimensions.
+
+    Parameters
+    ----------
+    model : LAND, LANDMixture or any fitted model with `score_samples`
+        The model; one of scikit-learn's, such as GaussianMixture, will do.
+    ax : matplotlib Axes, optional
+        Where to draw; the current axes by default.
+    measure : {"lebesgue", "riemannian"}
+        ``"lebesgue"`` is the density with respect to dx; ``"riemannian"`` the paper's,
+        with respect to the metric's volume: quicker and smoother, but it does not
+        fall off the data as fast, and cannot be compared with other models. Other
+        models than ours have the former only.
+    grid : int
+        Number of points along each axis; each costs a geodesic per component.
+    limits : array_like, optional
+        ``[[x_min, x_max], [y_min, y_max]]``; by default the metric's data with a
+        margin, or the limits of axes that have something on them.
+    levels : int or array_like, optional
+        Heights of the contours, or how many of them; by default those that enclose
+        95, 80, 65, 50, 35, 20 and 10 % of the probability on the grid.
+    filled : bool
+        Whether to fill between the contours or to draw lines.
+    **style
+        Passed on to `Axes.contourf` or `Axes.contour`.
+
+    Returns
+    -------
+    QuadContourSet
+        The contours; cells whose density could not be computed are left out.
+    """
+    ax = axes(ax)
+    means_of(model)  # raises unless the model is fitted and plane
+    metric = model.metric_ if is_ours(model) else None
+    x, y, points = mesh(plane(ax, limits, metric), grid)
+    density = _density(model, points, measure)
+    if levels is None:
+        mass = density
+        if metric is not None and measure == "riemannian":
+            mass = density * np.exp(metric.log_volume(points))
+        levels = enclosing_levels(density, mass)
+    defaults: dict[str, Any] = {"levels": levels, "cmap": _SHADES, "zorder": 1}
+    if filled:
+        # Painted edges close the hairlines that viewers show between filled polygons.
+        defaults |= {"extend": "max"}
+        artist = ax.contourf(x, y, density, **defaults | style)
+        artist.set_edgecolor("face")
+    else:
+        defaults |= {"linewidths": 1.0}
+        artist = ax.contour(x, y, density, **defaults | style)
+    ax.set_aspect("equal")
+    return artist
+
+
+def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array:
+    """Heights above which lie the given shares of the mass, ascending.
+
+    Parameters
+    ----------
+    density, mass : masked arrays of one shape
+        Height and probability of each cell; masked cells do not count.
+    shares : sequence of float
+        Shares of the total mass.
+    """
+    heights = np.ma.compressed(density)
+    weights = np.ma.compressed(np.ma.array(mass, mask=np.ma.getmaskarray(density)))
+    if not len(heights) or not weights.sum() > 0.0:
+        raise ValueError(
+            "the density is zero or unknown on the whole grid; try other limits"
+        )
+    order = np.argsort(-heights)
+    above = np.cumsum(weights[order]) / weights.sum()
+    rows = np.searchsorted(above, np.asarray(shares))
+    return np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
+
+
+def _density(model: Any, points: Array, measure: Measure) -> np.ma.MaskedArray:
+    """Densities at the points, masked where they could not be computed."""
+    flat = points.reshape(-1, points.shape[-1])
+    with warnings.catch_warnings():
+        # The gaps in the contours say where; a count of grid points helps nobody.
+        warnings.filterwarnings("ignore", message="the geodesics to", append=False)
+        values = (
+            model.score_samples(flat, measure=measure)
+            if is_ours(model)
+            else model.score_samples(flat)
+        )
+    density = np.exp(np.asarray(values)).reshape(points.shape[:-1])
+    return np.ma.masked_invalid(density)
