@@ -236,8 +236,15 @@ def _fit_all(
             UserWarning,
             stacklevel=3,
         )
-    except Exception as error:  # the pool broke: a worker was killed, for example
+    except Exception as error:  # the pool broke: a process was killed, for example
         reason = _describe_error(error)
+        if done:
+            warnings.warn(
+                f"only {len(done)} of {len(models)} candidates could be fitted, try "
+                f"fewer n_jobs: {reason}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
     return [
         done.get(position, _Candidate(position, _empty_row(model, reason), None))
         for position, model in enumerate(models)
@@ -330,9 +337,10 @@ def _table(rows: list[Row]) -> Any:
 
 def _report(row: Row, criterion: Criterion, done: int, total: int) -> None:
     outcome = row["error"] or f"{criterion} {row[criterion]:.6g}"
+    sigma = "" if math.isnan(row["sigma"]) else f"sigma {row['sigma']:.4g}  "
     sys.stderr.write(
         f"select: {done} of {total}  n_components {row['n_components']}  "
-        f"sigma {row['sigma']:.4g}  {outcome}  {row['seconds']:.1f} s\n"
+        f"{sigma}{outcome}  {row['seconds']:.1f} s\n"
     )
     sys.stderr.flush()
 
@@ -345,15 +353,16 @@ def _grid(
         check_count("n_components", each)
         for each in _as_sequence("n_components", n_components)
     ]
-    if sigma is None:
-        sigmas = [template.sigma]
-    elif template.metric is not None:
+    counts = list(dict.fromkeys(counts))
+    if template.metric is None:
+        wanted = template.sigma if sigma is None else sigma
+        sigmas = [_check_sigma(each) for each in _as_sequence("sigma", wanted)]
+        return itertools.product(counts, dict.fromkeys(sigmas))
+    if sigma is not None:
         raise ValueError(
             "sigma has no effect where estimator has a metric; leave one of them out"
         )
-    else:
-        sigmas = [_check_sigma(each) for each in _as_sequence("sigma", sigma)]
-    return itertools.product(dict.fromkeys(counts), dict.fromkeys(sigmas))
+    return itertools.product(counts, [template.sigma])
 
 
 def _as_sequence(name: str, value: Any) -> list[Any]:

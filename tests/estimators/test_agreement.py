@@ -1,0 +1,159 @@
+"""The F-measure of a clustering: cases computed by hand, and laws."""
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from land.estimators.agreement import f_measure
+
+PAIRS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=25
+)
+
+
+def _columns(pairs):
+    return [c for c, _ in pairs], [k for _, k in pairs]
+
+
+def _by_definition(classes, clusters):
+    """The formula with precision and recall, over all pairs."""
+    classes, clusters = np.array(classes), np.array(clusters)
+    total = 0.0
+    for c in np.unique(classes):
+        scores = []
+        for k in np.unique(clusters):
+            shared = np.sum((classes == c) & (clusters == k))
+            precision = shared / np.sum(clusters == k)
+            recall = shared / np.sum(classes == c)
+            both = precision + recall
+            scores.append(2.0 * precision * recall / both if both else 0.0)
+        total += np.sum(classes == c) / len(classes) * max(scores)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("classes", "clusters", "expected"),
+    [
+        # Two classes of the same size in one cluster: P = 1/2, R = 1.
+        ("aabb", "0000", 2 / 3),
+        # Singletons: P = 1, R = 1/2 for each class.
+        ("aabb", "0123", 2 / 3),
+        # Every cluster holds half of every class: P = R = 1/2.
+        ("aabb", "0101", 1 / 2),
+        # a: best with 0, P = 3/4, R = 3/4. b: 1, P = 2/3, R = 2/3. c: 2, P = R = 1.
+        ("aaaabbbc", "00010112", 4 / 8 * 3 / 4 + 3 / 8 * 2 / 3 + 1 / 8),
+        # Both classes are matched with the cluster 0: a 2*3/(3+5), b 2*2/(4+5) > 1/3.
+        ("aaabbbb", "0000012", 3 / 7 * 3 / 4 + 4 / 7 * 4 / 9),
+        # One row.
+        ("a", "0", 1.0),
+    ],
+)
+def test_by_hand(classes, clusters, expected):
+    assert f_measure(list(classes), list(clusters)) == pytest.approx(expected)
+
+
+def test_classes_and_clusters_play_different_parts():
+    a, b = [0, 0, 0, 1], [0, 0, 1, 2]
+    # a: 2*2/(3+2) of 3 rows and 2*1/(1+1) of 1; b: 4/5 of 2 rows, 1/2 and 1.
+    assert f_measure(a, b) == pytest.approx(3 / 4 * 4 / 5 + 1 / 4)
+    assert f_measure(b, a) == pytest.approx(2 / 4 * 4 / 5 + 1 / 4 * 1 / 2 + 1 / 4)
+
+
+@given(PAIRS)
+def test_agrees_with_the_definition(pairs):
+    classes, clusters = _columns(pairs)
+    assert f_measure(classes, clusters) == pytest.approx(
+        _by_definition(classes, clusters), rel=1e-12
+    )
+
+
+@given(PAIRS, st.permutations(range(4)), st.permutations(range(5)), st.randoms())
+def test_names_and_order_do_not_matter(pairs, of_class, of_cluster, random):
+    value = f_measure(*_columns(pairs))
+    assert f_measure(*_columns([(of_class[c], of_cluster[k]) for c, k in pairs])) == (
+        pytest.approx(value, rel=1e-14)
+    )
+    shuffled = random.sample(pairs, len(pairs))
+    assert f_measure(*_columns(shuffled)) == pytest.approx(value, rel=1e-14)
+
+
+@given(PAIRS)
+def test_one_if_and_only_if_the_groups_are_the_same(pairs):
+    classes, clusters = _columns(pairs)
+    same = len(set(pairs)) == len(set(classes)) == len(set(clusters))
+    value = f_measure(classes, clusters)
+    assert 0.0 < value <= 1.0
+    assert (value == 1.0) == same
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=25))
+def test_one_cluster_and_singletons(classes):
+    n, sizes = len(classes), np.bincount(classes)
+    one = np.sum(sizes * 2.0 * sizes / (sizes + n)) / n
+    assert f_measure(classes, [0] * n) == pytest.approx(one)
+    singletons = np.sum(sizes * 2.0 / (sizes + 1.0)) / n
+    assert f_measure(classes, range(n)) == pytest.approx(singletons)
+
+
+@given(PAIRS)
+def test_splitting_pure_clusters_only_loses(pairs):
+    classes, _ = _columns(pairs)
+    refined = f_measure(classes, pairs)  # each class cut into pieces
+    finer = f_measure(classes, [(pair, i % 2) for i, pair in enumerate(pairs)])
+    assert finer <= refined <= 1.0
+    assume(len(set(pairs)) > len(set(classes)))
+    assert refined < 1.0
+
+
+@given(PAIRS, st.integers(2, 4))
+def test_repeating_the_rows_changes_nothing(pairs, times):
+    value = f_measure(*_columns(pairs))
+    assert f_measure(*_columns(pairs * times)) == pytest.approx(value, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        ["w", "w", "n1", "rem", "rem"],
+        ("w", "w", 2, None, None),
+        [("w", 1), ("w", 1), ("w", 2), ("r", 1), ("r", 1)],
+        np.array(["w", "w", "n1", "rem", "rem"]),
+        np.array([0.5, 0.5, -1.0, 2.0, 2.0]),
+        np.array([True, True, 3, "x", "x"], dtype=object),
+        jnp.array([0, 0, 1, 2, 2]),
+        pd.Series(["w", "w", "n1", "rem", "rem"], index=[9, 8, 7, 6, 5]),
+        pd.Series(["w", "w", "n1", "rem", "rem"], dtype="category"),
+        pd.Series([1, 1, 2, 3, 3], dtype="Int64"),
+        iter("aabcc"),
+    ],
+)
+def test_any_hashable_labels(classes):
+    # Two rows with F = 1, one with 2*1/(1+2), two with 2*1/(2+1).
+    assert f_measure(classes, [0, 0, 1, 1, 2]) == pytest.approx(
+        2 / 5 + 1 / 5 * 2 / 3 + 2 / 5 * 2 / 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("classes", "clusters", "message"),
+    [
+        ([0, 1], [0], "same length, got 2 and 1"),
+        ([], [], "labels_true must not be empty"),
+        ([1], np.array([]), "labels_pred must not be empty"),
+        (np.zeros((3, 1)), [0, 0, 0], r"one axis.*shape \(3, 1\)"),
+        (np.array(3), [0], r"one axis.*shape \(\)"),
+        (pd.DataFrame({"a": [1, 2]}), [0, 0], r"one axis.*shape \(2, 1\)"),
+        ("ab", [0, 0], "labels_true must be a sequence of labels, got 'ab'"),
+        (3, [0], "labels_true must be a sequence of hashable labels"),
+        ([[1], [2]], [0, 0], "labels_true must be a sequence of hashable labels"),
+        ([0, 0], [np.nan, 1.0], r"labels_pred has 1 missing labels \(NaN\)"),
+        (pd.Series([1, None], dtype="Int64"), [0, 0], "labels_true has 1 missing"),
+        (pd.to_datetime(pd.Series(["2008-01-01", None])), [0, 0], "1 missing"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(classes, clusters, message):
+    with pytest.raises(ValueError, match=message):
+        f_measure(classes, clusters)

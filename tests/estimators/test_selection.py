@@ -1,0 +1,338 @@
+"""Choice of components and sigma: flat space has a known answer."""
+
+import importlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import train_test_split
+
+import land
+from land.estimators import selection
+from land.estimators.selection import Selection, select
+from land.metrics import EuclideanMetric
+
+COLUMNS = [
+    "n_components",
+    "sigma",
+    "rho",
+    "log_likelihood",
+    "aic",
+    "bic",
+    "held_out",
+    "objective",
+    "seconds",
+    "converged",
+    "n_failed_log_maps",
+    "warnings",
+    "error",
+]
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two normal clouds far apart."""
+    rng = np.random.default_rng(3)
+    return np.concatenate([rng.normal(size=(30, 2)), 8.0 + rng.normal(size=(30, 2))])
+
+
+def flat_template(**parameters):
+    given = {"metric": EuclideanMetric(2), "n_samples": 200} | parameters
+    return land.LANDMixture(**given)
+
+
+@pytest.fixture(scope="module")
+def found(pair):
+    return select(
+        pair, (1, 2, 3), estimator=flat_template(), held_out=True, random_state=0
+    )
+
+
+def test_finds_the_clusters_that_gaussian_mixtures_find(found, pair):
+    mixtures = [GaussianMixture(k, random_state=0).fit(pair) for k in (1, 2, 3)]
+    bic = [mixture.bic(pair) for mixture in mixtures]
+    assert np.argmin(bic) == 1
+    assert found.best["n_components"] == found.model.n_components == 2
+    # Three components in two clouds have many optima; up to two have one.
+    np.testing.assert_allclose(found.table["bic"][:2], bic[:2], rtol=1e-3)
+    aic = [mixture.aic(pair) for mixture in mixtures]
+    np.testing.assert_allclose(found.table["aic"][:2], aic[:2], rtol=1e-3)
+    assert found.table["held_out"][1] > found.table["held_out"][0] + 0.1
+
+
+def test_table_has_a_row_for_each_candidate(found):
+    assert isinstance(found, Selection)
+    assert isinstance(found.table, pd.DataFrame)
+    assert list(found.table.columns) == COLUMNS
+    assert found.table["n_components"].tolist() == [1, 2, 3]
+    assert found.table["converged"].all()
+    assert (found.table["error"] == "").all()
+    assert (found.table["n_failed_log_maps"] == 0).all()
+    assert (found.table["seconds"] > 0.0).all()
+    assert found.table[["sigma", "rho"]].isna().all(axis=None)  # the metric was given
+    assert found.criterion == "bic"
+    chosen = found.table.iloc[found.table["bic"].argmin()]
+    for name in ("n_components", "log_likelihood", "aic", "bic", "held_out", "error"):
+        assert found.best[name] == chosen[name]
+
+
+def test_model_is_the_direct_fit_and_its_scores_are_those_of_the_row(found, pair):
+    direct = flat_template(n_components=2, random_state=0).fit(pair)
+    np.testing.assert_array_equal(found.model.means_, direct.means_)
+    np.testing.assert_array_equal(found.model.covariances_, direct.covariances_)
+    best, model = found.best, found.model
+    assert best["log_likelihood"] == pytest.approx(model.score_samples(pair).sum())
+    assert best["aic"] == pytest.approx(model.aic(pair))
+    assert best["bic"] == pytest.approx(model.bic(pair))
+    assert best["objective"] == pytest.approx(model.objective_)
+
+
+def test_held_out_rows_are_not_trained_on(pair):
+    # A row far from all others costs nothing unless it is left out of the fit.
+    X = np.vstack([pair, [[1e3, -1e3]]])
+    chosen = select(
+        X,
+        1,
+        estimator=flat_template(),
+        criterion="held_out",
+        test_size=0.5,
+        random_state=_seed_holding_out(len(X) - 1, len(X)),
+    )
+    assert chosen.best["held_out"] < -100.0
+    assert chosen.best["log_likelihood"] / len(X) > -20.0
+
+
+def _seed_holding_out(row, n):
+    for seed in range(50):
+        _, test = train_test_split(np.arange(n), test_size=0.5, random_state=seed)
+        if row in test:
+            return seed
+    raise AssertionError
+
+
+def test_criteria_decide(monkeypatch, pair):
+    values = {1: (3.0, 1.0, -1.0), 2: (1.0, 2.0, -2.0), 3: (2.0, 3.0, -0.5)}
+
+    def fake(position, model, X, parts):
+        row = selection._empty_row(model)
+        bic, aic, held_out = values[model.n_components]
+        row.update(bic=bic, aic=aic, held_out=held_out)
+        return selection._Candidate(position, row, model)
+
+    monkeypatch.setattr(selection, "_fit_candidate", fake)
+    chosen = {
+        criterion: select(pair, (1, 2, 3), criterion=criterion).best["n_components"]
+        for criterion in ("bic", "aic", "held_out")
+    }
+    assert chosen == {"bic": 2, "aic": 1, "held_out": 3}
+    values[2] = values[1] = (0.0, 0.0, 0.0)
+    assert select(pair, (3, 2, 1)).best["n_components"] == 2  # the first of equals
+
+
+def test_grid_is_the_product_without_repetitions(monkeypatch, pair):
+    seen = []
+
+    def fake(position, model, X, parts):
+        seen.append((model.n_components, model.sigma, model.rho, model.random_state))
+        row = selection._empty_row(model) | {"bic": 0.0}
+        return selection._Candidate(position, row, model)
+
+    monkeypatch.setattr(selection, "_fit_candidate", fake)
+    template = land.LANDMixture(sigma=0.7, rho=0.1, random_state=5)
+    table = select(pair, [2, 1, 2], ("auto", np.float64(0.5)), estimator=template).table
+    assert table["n_components"].tolist() == [2, 2, 1, 1]
+    assert seen == [(k, s, 0.1, 5) for k in (2, 1) for s in ("auto", 0.5)]
+    seen.clear()
+    select(pair, range(1, 3), estimator=template, random_state=9)
+    assert seen == [(1, 0.7, 0.1, 9), (2, 0.7, 0.1, 9)]
+    seen.clear()
+    select(pair, 3, 2.0, random_state=np.random.RandomState(0))
+    select(pair, np.array([3]), "auto")
+    assert [each[:2] for each in seen] == [(3, 2.0), (3, "auto")]
+    assert template.get_params()["n_components"] == 1  # the template is as it was
+
+
+class LearnedButFlat(land.LANDMixture):
+    """Learns sigma and rho, but lives in flat space, which is fast."""
+
+    def _learn_metric(self, data):
+        super()._learn_metric(data)
+        return EuclideanMetric(data.shape[1])
+
+
+def test_learned_sigma_and_rho_are_in_the_table(pair):
+    template = LearnedButFlat(n_samples=200)
+    frame = pd.DataFrame(pair, columns=["east", "north"])
+    found = select(frame, 1, (9.0, "auto"), estimator=template, random_state=0)
+    assert found.table["sigma"][0] == 9.0
+    assert found.table["sigma"][1] != 9.0
+    assert (found.table[["sigma", "rho"]] > 0.0).all(axis=None)
+    assert found.best["sigma"] == found.model.sigma_
+    assert found.best["rho"] == found.model.rho_
+    assert found.model.feature_names_in_.tolist() == ["east", "north"]
+
+
+def test_a_failed_candidate_does_not_lose_the_others(pair, capsys):
+    found = select(
+        pair, (61, 2, 70), estimator=flat_template(), random_state=0, verbose=1
+    )
+    assert found.best["n_components"] == 2
+    errors = found.table["error"].tolist()
+    assert errors[0].startswith("ValueError: n_components=61 must not exceed")
+    assert errors[1] == ""
+    assert "n_components=70" in errors[2]
+    assert not found.table["converged"][0]
+    assert np.isnan(found.table["bic"][0])
+    told = capsys.readouterr()
+    assert told.out == ""
+    lines = told.err.splitlines()
+    assert len(lines) == 3
+    assert "n_components=61 must not exceed" in lines[0]
+    assert lines[1].startswith("select: 2 of 3  n_components 2")
+    assert "bic" in lines[1]
+
+
+def test_silent_unless_asked(pair, capsys):
+    select(pair, 1, estimator=flat_template(), random_state=0)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (flat_template(metric=EuclideanMetric(3)), "metric has dimension 3"),
+        (land.LANDMixture(rho=0.0), "rho must be positive"),
+    ],
+)
+def test_all_failed(pair, template, message):
+    with pytest.raises(RuntimeError, match=f"all 2 candidates failed.*{message}"):
+        select(pair, (1, 2), estimator=template)
+
+
+def test_candidates_without_a_finite_score_are_not_chosen(monkeypatch, pair):
+    whole = land.LANDMixture.score_samples
+
+    def lossy(self, X, measure="lebesgue"):
+        values = whole(self, X, measure)
+        values[0] = np.nan if self.n_components == 2 else values[0]
+        return values
+
+    monkeypatch.setattr(land.LANDMixture, "score_samples", lossy)
+    found = select(pair, (1, 2), estimator=flat_template(), random_state=0)
+    assert found.best["n_components"] == 1
+    with pytest.raises(RuntimeError, match="none of 1 candidates has a finite bic"):
+        select(pair, 2, estimator=flat_template(), random_state=0)
+
+
+def test_warnings_are_kept_for_all_and_repeated_for_the_chosen(pair):
+    X = pair * [1.0, 0.0]
+    template = flat_template(method="least_squares")
+    with pytest.warns(RuntimeWarning, match="the chosen model warns: X is constant"):
+        found = select(X, (1, 2), estimator=template, random_state=0)
+    assert found.table["warnings"].str.contains("constant in column").all()
+    assert (found.table["error"] == "").all()
+
+
+def test_interrupt_keeps_the_finished_candidates(pair):
+    template = flat_template(callback=_interrupt_fit_number(2))
+    with pytest.warns(UserWarning, match="interrupted after 1 of 3 candidates"):
+        found = select(pair, (1, 2, 3), estimator=template, random_state=0)
+    assert found.best["n_components"] == 1
+    assert found.table["error"].tolist() == [
+        "",
+        *2 * ["interrupted before it was fitted"],
+    ]
+
+
+def test_interrupt_before_anything_is_finished(pair):
+    template = flat_template(callback=_interrupt_fit_number(1))
+    with pytest.raises(KeyboardInterrupt):
+        select(pair, (1, 2), estimator=template, random_state=0)
+
+
+def _interrupt_fit_number(number):
+    """A callback that presses Ctrl-C in a fit, after its first step."""
+    first_steps = []
+
+    def callback(step):
+        if step.iteration == 0:
+            first_steps.append(step)
+        elif len(first_steps) == number:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+def test_a_broken_pool_does_not_lose_the_finished(monkeypatch, pair):
+    whole = selection._fit_candidate
+
+    def dying(position, model, X, parts):
+        if position == 1:
+            raise SystemError("killed")
+        return whole(position, model, X, parts)
+
+    monkeypatch.setattr(selection, "_fit_candidate", dying)
+    with pytest.warns(RuntimeWarning, match="only 1 of 2 candidates.*killed"):
+        found = select(pair, (1, 2), estimator=flat_template(), random_state=0)
+    assert found.best["n_components"] == 1
+    assert found.table["error"].tolist() == ["", "SystemError: killed"]
+
+
+@pytest.mark.slow  # each process compiles for itself
+def test_processes_give_the_same(found, pair):
+    other = select(pair, (1, 2), estimator=flat_template(), random_state=0, n_jobs=2)
+    same = [name for name in COLUMNS if name not in ("seconds", "held_out")]
+    pd.testing.assert_frame_equal(other.table[same], found.table[same][:2], rtol=1e-6)
+    np.testing.assert_allclose(other.model.means_, found.model.means_, rtol=1e-6)
+    np.testing.assert_array_equal(other.model.predict(pair), found.model.predict(pair))
+
+
+def test_without_pandas(found, pair, monkeypatch):
+    real = importlib.import_module
+
+    def absent(name, package=None):
+        if name == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+        return real(name, package)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    plain = select(pair, (1, 2), estimator=flat_template(), random_state=0)
+    assert isinstance(plain.table, list)
+    assert [list(row) for row in plain.table] == [COLUMNS] * 2
+    assert plain.table[1] == plain.best
+    assert plain.best["bic"] == found.best["bic"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_components": ()}, "n_components must have at least one value"),
+        ({"n_components": (1, 0)}, "n_components must be at least 1, got 0"),
+        ({"n_components": (1, 2.5)}, "n_components must be an integer, got 2.5"),
+        ({"n_components": "two"}, "n_components must be an integer, got 'two'"),
+        ({"n_components": None}, "n_components must be an integer, got None"),
+        ({"sigma": []}, "sigma must have at least one value"),
+        ({"sigma": (0.1, "best")}, "sigma must be 'auto' or positive.*'best'"),
+        ({"sigma": (0.1, -1.0)}, "sigma must be positive and finite, got -1"),
+        ({"sigma": 0.1, "estimator": flat_template()}, "sigma has no effect"),
+        ({"estimator": land.LANDMixture(sigma=-1.0)}, "sigma must be positive"),
+        ({"estimator": land.LANDMixture(sigma="no")}, "sigma must be 'auto'"),
+        ({"estimator": land.LAND()}, "estimator must be an instance of land.LANDMix"),
+        ({"estimator": land.LANDMixture}, "estimator must be an instance of"),
+        ({"criterion": "silhouette"}, "criterion must be one of 'bic', 'aic', 'held"),
+        ({"criterion": None}, "criterion must be one of"),
+        ({"held_out": 0.3}, "held_out must be True or False"),
+        ({"test_size": 1.0}, "test_size must be between 0 and 1"),
+        ({"test_size": 0.0}, "test_size must be positive"),
+        ({"criterion": "held_out", "test_size": 0.99}, "leaves 0 of 60 rows to fit"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+        ({"n_jobs": 1.5}, "n_jobs must be None or an integer"),
+        ({"random_state": "seed"}, "seed"),
+        ({"X": [[0.0, np.nan]]}, "X"),
+        ({"X": np.zeros(5)}, "2D array"),
+    ],
+)
+def test_arguments_that_make_no_sense(pair, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        select(**({"X": pair} | arguments))
