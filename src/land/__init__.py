@@ -4,7 +4,14 @@ from importlib.metadata import version
 
 from land import datasets, metrics
 from land.density import LogConstant, log_constant
-from land.estimators import LAND, LANDMixture, RiemannianKMeans
+from land.estimators import (
+    LAND,
+    LANDMixture,
+    RiemannianKMeans,
+    Selection,
+    f_measure,
+    select,
+)
 from land.geodesics import (
     ExpJacobian,
     ExpMap,
@@ -28,13 +35,16 @@ __all__ = [
     "LogConstant",
     "LogMap",
     "RiemannianKMeans",
+    "Selection",
     "__version__",
     "datasets",
     "exp_jacobian",
     "exp_log_det",
     "exp_map",
+    "f_measure",
     "geodesic",
     "log_constant",
     "log_map",
     "metrics",
+    "select",
 ]
