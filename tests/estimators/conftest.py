@@ -1,0 +1,34 @@
+"""Fits that several files look at from different sides."""
+
+import numpy as np
+import pytest
+
+import land
+from land.metrics import EuclideanMetric
+
+FAST = {"n_samples": 500, "random_state": 0}
+
+
+@pytest.fixture(scope="session")
+def cloud():
+    """Sixty points of a slanted normal distribution."""
+    shape, center = np.array([[1.0, 0.3], [0.0, 0.5]]), np.array([3.0, -1.0])
+    return center + np.random.default_rng(0).normal(size=(60, 2)) @ shape
+
+
+@pytest.fixture(scope="session")
+def flat(cloud):
+    """The cloud's model where space is flat."""
+    return land.LAND(metric=EuclideanMetric(2), tol=1e-6, **FAST).fit(cloud)
+
+
+@pytest.fixture(scope="session")
+def arc():
+    """Sixty points along a half-ellipse."""
+    return land.datasets.make_half_ellipse(60, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def arc_model(arc):
+    """The arc's model, its metric learned."""
+    return land.LAND(**FAST).fit(arc)

@@ -1,0 +1,180 @@
+"""Whatever a user hands in by mistake is answered by an error that names it."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import land
+from land.metrics import EuclideanMetric
+
+DATA = np.random.default_rng(0).normal(size=(30, 2))
+FLAT = EuclideanMetric(2)
+
+
+def spoiled(value):
+    data = DATA.copy()
+    data[3, 1] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("X", "what"),
+    [
+        (spoiled(np.nan), "contains NaN"),
+        (spoiled(np.inf), "contains infinity"),
+        (np.empty((0, 2)), r"0 sample\(s\)"),
+        (np.empty((5, 0)), r"0 feature\(s\)"),
+        (DATA[:1], "1 sample"),
+        (DATA[:, 0], "Expected 2D array"),
+        (DATA[None], "3"),
+        (DATA + 1j, "Complex data"),
+        ([["a", "b"], ["c", "d"]], "could not convert string"),
+    ],
+)
+def test_bad_data(X, what):
+    with pytest.raises(ValueError, match=what):
+        land.LAND().fit(X)
+
+
+@pytest.mark.parametrize("name", ["method", "optimizer", "volume", "init"])
+@pytest.mark.parametrize("value", ["foo", "", "ML"])
+def test_unknown_words(name, value):
+    with pytest.raises(ValueError, match=rf"{name} must be .*, got {value!r}"):
+        land.LAND(**{name: value}).fit(DATA)
+
+
+@pytest.mark.parametrize("name", ["method", "optimizer", "volume"])
+def test_a_choice_is_a_word(name):
+    with pytest.raises(ValueError, match=rf"{name} must be .*, got None"):
+        land.LAND(**{name: None}).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    ("init", "what"),
+    [
+        ([0.0], "init must have 2 coordinates"),
+        (np.zeros((1, 2)), "init must have 1 axes"),
+        ([0.0, np.nan], "init must be finite"),
+        (None, "init must"),
+    ],
+)
+def test_bad_init(init, what):
+    with pytest.raises(ValueError, match=what):
+        land.LAND(init=init).fit(DATA)
+
+
+@pytest.mark.parametrize("name", ["sigma", "rho"])
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "foo", None, True])
+def test_bad_widths(name, value):
+    with pytest.raises(ValueError, match=rf"{name} must be .*positive.*, got"):
+        land.LAND(**{name: value}).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    ("metric", "what"),
+    [
+        ("euclidean", "metric must be None or a land.metrics.Metric, got str"),
+        (EuclideanMetric, "metric must be None or a land.metrics.Metric, got"),
+        (EuclideanMetric(3), "metric has dimension 3, but X has 2 features"),
+    ],
+)
+def test_bad_metric(metric, what):
+    with pytest.raises(ValueError, match=what):
+        land.LAND(metric=metric).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_samples", 0),
+        ("n_samples", 1),
+        ("n_samples", 10.5),
+        ("n_samples", "many"),
+        ("max_iter", 0),
+        ("max_iter", 2.0),
+        ("max_iter", True),
+        ("tol", 0.0),
+        ("tol", -1.0),
+        ("tol", np.nan),
+        ("tol", "small"),
+    ],
+)
+def test_numbers_out_of_range(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        land.LAND(metric=FLAT, **{name: value}).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    ("weights", "what"),
+    [
+        (-np.ones(30), "sample_weight must not be negative"),
+        (np.ones(29), r"sample_weight must have shape \(30,\).*got \(29,\)"),
+        (np.ones((30, 1)), r"sample_weight must have shape \(30,\).*got \(30, 1\)"),
+        (np.zeros(30), "sample_weight must be positive for at least 2 rows"),
+        (np.eye(30)[0], "sample_weight must be positive for at least 2 rows"),
+        (np.full(30, np.nan), "sample_weight must be finite"),
+        ("heavy", "sample_weight must be an array of real numbers"),
+    ],
+)
+def test_bad_weights(weights, what):
+    with pytest.raises(ValueError, match=what):
+        land.LAND(metric=FLAT).fit(DATA, sample_weight=weights)
+
+
+@pytest.mark.parametrize("callback", [1, "print", [print]])
+def test_callback_must_be_callable(callback):
+    with pytest.raises(ValueError, match="callback must be callable or None, got"):
+        land.LAND(metric=FLAT, callback=callback).fit(DATA)
+
+
+@pytest.mark.parametrize("seed", ["lucky", -1, 1.5])
+def test_bad_random_state(seed):
+    with pytest.raises(ValueError, match=r"seed|Seed"):
+        land.LAND(metric=FLAT, random_state=seed).fit(DATA)
+
+
+def test_identical_rows_have_no_distribution():
+    with pytest.raises(ValueError, match="different rows"):
+        land.LAND().fit(np.ones((10, 2)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.score_samples(DATA),
+        lambda model: model.score(DATA),
+        lambda model: model.sample(2),
+        lambda model: model.tangents(DATA),
+        lambda model: model.aic(DATA),
+        lambda model: model.bic(DATA),
+    ],
+    ids=["score_samples", "score", "sample", "tangents", "aic", "bic"],
+)
+def test_not_fitted(call):
+    with pytest.raises(NotFittedError):
+        call(land.LAND())
+
+
+@pytest.mark.parametrize("method", ["score_samples", "score", "tangents", "aic"])
+@pytest.mark.parametrize(
+    ("X", "what"),
+    [
+        (np.ones((4, 3)), "3 features, but LAND is expecting 2"),
+        (np.ones(2), "Expected 2D array"),
+        (np.full((1, 2), np.nan), "contains NaN"),
+    ],
+)
+def test_bad_points(flat, method, X, what):
+    with pytest.raises(ValueError, match=what):
+        getattr(flat, method)(X)
+
+
+def test_unknown_measure(flat, cloud):
+    with pytest.raises(ValueError, match=r"measure must be .*, got 'euclidean'"):
+        flat.score_samples(cloud, "euclidean")
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.0, "two"])
+def test_bad_sample_size(flat, count):
+    with pytest.raises(ValueError, match="n_samples must be"):
+        flat.sample(count)

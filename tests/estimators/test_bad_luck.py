@@ -1,0 +1,70 @@
+"""Awkward but legitimate data: a warning with a remedy, and a model that serves."""
+
+import numpy as np
+import pytest
+
+import land
+
+FAST = {"n_samples": 500, "random_state": 0}
+
+
+def assert_usable(model, data):
+    """Finite parameters, scores and samples, and a covariance that is one."""
+    assert np.all(np.isfinite(model.mean_))
+    assert np.linalg.eigvalsh(model.covariance_)[0] > 0.0
+    assert np.all(np.isfinite(model.score_samples(data)))
+    points = model.sample(5, random_state=0)
+    assert points.shape == (5, data.shape[1])
+    assert np.all(np.isfinite(points))
+
+
+@pytest.mark.parametrize("method", ["ml", "least_squares"])
+def test_constant_column(cloud, method):
+    data = cloud.copy()
+    data[:, 1] = 7.0
+    with pytest.warns(UserWarning, match=r"constant in column\(s\) \[1\].*drop"):
+        model = land.LAND(method=method, **FAST).fit(data)
+    assert_usable(model, data)
+    assert model.mean_[1] == pytest.approx(7.0, abs=1e-3)
+    assert model.covariance_[1, 1] < 1e-3 * model.covariance_[0, 0]
+
+
+def test_repeated_rows(cloud):
+    data = np.repeat(cloud[:20], 3, axis=0)
+    model = land.LAND(**FAST).fit(data)
+    assert_usable(model, data)
+    # Repetition does not shrink the neighbourhoods.
+    once = land.LAND(method="least_squares", **FAST).fit(data[::3])
+    assert model.sigma_ == once.sigma_
+
+
+def test_no_more_rows_than_columns(cloud):
+    data = cloud[:2]
+    with pytest.warns(UserWarning, match=r"2 rows for 2 columns.*PCA"):
+        model = land.LAND(method="least_squares", **FAST).fit(data)
+    assert_usable(model, data)
+    np.testing.assert_allclose(model.mean_, data.mean(axis=0), atol=0.1)
+
+
+def test_sigma_far_too_small_leaves_the_metric_flat(cloud):
+    with pytest.warns(UserWarning, match=r"far smaller than the distance.*'auto'"):
+        model = land.LAND(sigma=1e-3, rho=1.0, **FAST).fit(cloud)
+    assert_usable(model, cloud)
+    np.testing.assert_allclose(model.mean_, cloud.mean(axis=0), atol=1e-2)
+    truth = np.cov(cloud.T, bias=True)
+    np.testing.assert_allclose(model.covariance_, truth, rtol=1e-2)
+
+
+def test_sigma_far_too_large(cloud):
+    with pytest.warns(UserWarning, match=r"far larger than the extent.*'auto'"):
+        model = land.LAND(sigma=100.0, rho=1e6, **FAST).fit(cloud)
+    assert_usable(model, cloud)
+    # A large rho makes the metric the same everywhere: a normal distribution.
+    np.testing.assert_allclose(model.mean_, cloud.mean(axis=0), atol=1e-2)
+    truth = np.cov(cloud.T, bias=True)
+    np.testing.assert_allclose(model.covariance_, truth, rtol=1e-2)
+
+
+def test_ordinary_sigma_raises_no_warning(arc):
+    model = land.LAND(sigma=0.5, method="least_squares", **FAST).fit(arc)
+    assert model.converged_

@@ -1,0 +1,104 @@
+"""Ctrl-C keeps what was reached; geodesics that fail are named, not guessed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import land
+from land.metrics import EuclideanMetric
+
+FAST = {"n_samples": 500, "random_state": 0}
+
+
+class Impatient:
+    """Presses Ctrl-C at the given step."""
+
+    def __init__(self, step):
+        self.step, self.steps = step, []
+
+    def __call__(self, step):
+        self.steps.append(step)
+        if len(self.steps) == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("optimizer", ["auto", "paper"])
+def test_an_interrupt_keeps_the_model_reached(arc, optimizer):
+    watcher = Impatient(2)
+    model = land.LAND(callback=watcher, optimizer=optimizer, tol=1e-8, **FAST)
+    with pytest.warns(UserWarning, match="interrupted after 2 steps"):
+        model.fit(arc)
+    assert model.converged_ is False
+    assert len(model.history_) == len(watcher.steps) == 2
+    np.testing.assert_array_equal(model.mean_, watcher.steps[-1].means[0])
+    assert model.objective_ == watcher.steps[-1].objective
+    assert np.all(np.isfinite(model.score_samples(arc)))
+    assert model.sample(3, random_state=0).shape == (3, 2)
+
+
+def test_an_interrupt_before_the_first_step_is_an_interrupt(arc, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("land.estimators.distribution.fit_one", interrupted)
+    model = land.LAND(**FAST)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(arc)
+    assert not hasattr(model, "mean_")
+
+
+def test_other_errors_of_a_callback_are_not_swallowed(cloud):
+    def broken(step):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        land.LAND(metric=EuclideanMetric(2), callback=broken, **FAST).fit(cloud)
+
+
+@pytest.fixture
+def lossy(arc_model, monkeypatch):
+    """The arc's model, with log maps that fail at rows 1 and 3.
+
+    As a solver does, they leave their last curve behind: a number, and a wrong one.
+    """
+
+    def log_map(metric, base, points, **options):
+        logs = land.log_map(metric, base, points, **options)
+        converged = logs.converged.copy()
+        converged[[1, 3]] = False
+        return replace(logs, converged=converged)
+
+    monkeypatch.setattr("land.estimators.distribution.log_map", log_map)
+    return arc_model
+
+
+LOST = np.array([False, True, False, True, False])
+
+
+@pytest.mark.parametrize("measure", ["lebesgue", "riemannian"])
+def test_scores_of_points_out_of_reach_are_not_numbers(lossy, arc, measure):
+    with pytest.warns(RuntimeWarning, match="geodesics to 2 of 5 points.*try a larger"):
+        scores = lossy.score_samples(arc[:5], measure)
+    np.testing.assert_array_equal(np.isnan(scores), LOST)
+
+
+@pytest.mark.parametrize("measure", ["lebesgue", "riemannian"])
+def test_other_points_do_not_notice(arc_model, arc, request, measure):
+    whole = arc_model.score_samples(arc[:5], measure)
+    lossy = request.getfixturevalue("lossy")
+    with pytest.warns(RuntimeWarning, match="2 of 5 points"):
+        scores = lossy.score_samples(arc[:5], measure)
+    np.testing.assert_allclose(scores[~LOST], whole[~LOST], rtol=1e-6)
+
+
+def test_tangents_to_points_out_of_reach_are_not_numbers(lossy, arc):
+    with pytest.warns(RuntimeWarning, match="geodesics to 2 of 5 points"):
+        tangents = lossy.tangents(arc[:5])
+    assert np.all(np.isnan(tangents[LOST]))
+    assert np.all(np.isfinite(tangents[~LOST]))
+
+
+def test_a_score_that_cannot_be_computed_is_nan(lossy, arc):
+    with pytest.warns(RuntimeWarning, match="log density is NaN"):
+        assert np.isnan(lossy.score(arc[:5]))

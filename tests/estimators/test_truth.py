@@ -1,0 +1,119 @@
+"""Fitted models against what is known: flat space, identities, scale."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.mixture import GaussianMixture
+
+import land
+from land.metrics import EuclideanMetric
+
+FAST = {"n_samples": 500, "random_state": 0}
+
+
+def test_flat_space_gives_mean_and_covariance(flat, cloud):
+    assert flat.converged_
+    np.testing.assert_allclose(flat.mean_, cloud.mean(axis=0), atol=1e-4)
+    truth = np.cov(cloud.T, bias=True)
+    np.testing.assert_allclose(flat.covariance_, truth, rtol=1e-4)
+    np.testing.assert_allclose(flat.precision_ @ flat.covariance_, np.eye(2), atol=1e-9)
+
+
+def test_flat_space_gives_the_normal_density(flat, cloud):
+    normal = multivariate_normal(cloud.mean(axis=0), np.cov(cloud.T, bias=True))
+    np.testing.assert_allclose(
+        flat.score_samples(cloud), normal.logpdf(cloud), atol=1e-3
+    )
+    assert flat.score(cloud) == pytest.approx(normal.logpdf(cloud).mean(), abs=1e-4)
+
+
+def test_measures_agree_in_flat_space(flat, cloud):
+    np.testing.assert_allclose(
+        flat.score_samples(cloud, "riemannian"),
+        flat.score_samples(cloud, "lebesgue"),
+        atol=1e-6,
+    )
+
+
+def test_information_criteria_are_those_of_a_mixture_of_one(flat, cloud):
+    mixture = GaussianMixture(1, reg_covar=0.0).fit(cloud)
+    assert flat.aic(cloud) == pytest.approx(mixture.aic(cloud), rel=1e-4)
+    assert flat.bic(cloud) == pytest.approx(mixture.bic(cloud), rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["ml", "least_squares"])
+def test_weights_are_repetitions_where_the_metric_is_given(cloud, method):
+    weights = np.random.default_rng(1).integers(0, 4, size=len(cloud))
+    model = land.LAND(metric=EuclideanMetric(2), method=method, tol=1e-6, **FAST)
+    weighted = model.fit(cloud, sample_weight=weights)
+    mean, covariance = weighted.mean_, weighted.covariance_
+    repeated = model.fit(np.repeat(cloud, weights, axis=0))
+    np.testing.assert_allclose(mean, repeated.mean_, atol=1e-4)
+    if method == "ml":
+        np.testing.assert_allclose(covariance, repeated.covariance_, rtol=1e-4)
+    assert np.abs(mean - cloud.mean(axis=0)).max() > 0.01  # the weights matter
+
+
+def test_objective_is_the_mean_negative_log_density(arc_model, arc):
+    score = arc_model.score_samples(arc, "riemannian").mean()
+    assert arc_model.objective_ == pytest.approx(-score, abs=1e-3)
+
+
+def test_measures_differ_where_space_is_curved(arc_model, arc):
+    lebesgue = arc_model.score_samples(arc)
+    riemannian = arc_model.score_samples(arc, "riemannian")
+    assert np.abs(lebesgue - riemannian).max() > 0.1
+
+
+@pytest.mark.parametrize("measure", ["lebesgue", "riemannian"])
+def test_information_criteria_sum_the_scores(arc_model, arc, measure):
+    total = arc_model.score_samples(arc, measure).sum()
+    aic, bic = arc_model.aic(arc, measure), arc_model.bic(arc, measure)
+    assert aic == pytest.approx(2 * 5 - 2 * total)
+    assert bic == pytest.approx(5 * np.log(len(arc)) - 2 * total)
+
+
+def test_tangents_lead_from_the_mean_to_the_points(arc_model, arc):
+    tangents = arc_model.tangents(arc)
+    arrivals = land.exp_map(arc_model.metric_, arc_model.mean_, tangents)
+    np.testing.assert_allclose(arrivals.points, arc, atol=1e-3)
+
+
+def test_least_squares_covariance_is_that_of_the_tangents(arc):
+    model = land.LAND(method="least_squares", **FAST).fit(arc)
+    tangents = model.tangents(arc)
+    moment = tangents.T @ tangents / (len(arc) - 1)
+    np.testing.assert_allclose(model.covariance_, moment, rtol=1e-3, atol=1e-3)
+    # The intrinsic mean is where the tangents average out.
+    spread = np.sqrt(np.trace(moment))
+    assert np.linalg.norm(tangents.mean(axis=0)) < 1e-3 * spread
+
+
+def test_objective_at_the_optimum_is_no_worse_than_least_squares(arc_model, arc):
+    other = land.LAND(method="least_squares", **FAST).fit(arc)
+    assert arc_model.objective_ < other.objective_
+
+
+@pytest.mark.parametrize("c", [1e6, 1e3, 1e-6])
+def test_model_scales_with_the_data(arc_model, arc, c):
+    scaled = land.LAND(**FAST).fit(c * arc)
+    assert scaled.sigma_ == pytest.approx(c * arc_model.sigma_, rel=1e-9)
+    assert scaled.rho_ == pytest.approx(c**2 * arc_model.rho_, rel=1e-9)
+    np.testing.assert_allclose(scaled.mean_, c * arc_model.mean_, rtol=1e-3)
+    np.testing.assert_allclose(
+        scaled.covariance_, c**2 * arc_model.covariance_, rtol=1e-3
+    )
+    np.testing.assert_allclose(
+        scaled.score_samples(c * arc),
+        arc_model.score_samples(arc) - 2.0 * np.log(c),
+        atol=1e-3,
+    )
+
+
+def test_model_moves_with_the_data(arc_model, arc):
+    offset = 1e8
+    moved = land.LAND(**FAST).fit(arc + offset)
+    # Numbers near 1e8 have seven decimals; the optimum is flat to about 1e-3.
+    np.testing.assert_allclose(moved.mean_ - offset, arc_model.mean_, atol=5e-3)
+    np.testing.assert_allclose(moved.covariance_, arc_model.covariance_, atol=2e-2)
+    assert moved.score(arc + offset) == pytest.approx(arc_model.score(arc), abs=1e-3)

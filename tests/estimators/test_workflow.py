@@ -1,0 +1,165 @@
+"""The estimator in the hands of scikit-learn, pandas, joblib and people who watch."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import land
+from land.fitting import Step
+from land.metrics import EuclideanMetric
+
+FAST = {"n_samples": 500, "random_state": 0}
+
+
+def test_pipeline(arc):
+    steps = make_pipeline(StandardScaler(), land.LAND(**FAST)).fit(arc)
+    scaled = StandardScaler().fit_transform(arc)
+    direct = land.LAND(**FAST).fit(scaled)
+    np.testing.assert_allclose(
+        steps.score_samples(arc), direct.score_samples(scaled), rtol=1e-9
+    )
+    assert steps.score(arc) == pytest.approx(direct.score(scaled), rel=1e-9)
+
+
+def test_grid_search_chooses_sigma_by_log_likelihood(arc):
+    arc = np.random.default_rng(0).permutation(arc)
+    grid = {"sigma": [0.4, 0.8]}
+    model = land.LAND(method="least_squares", **FAST)
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(arc)
+    scores = search.cv_results_["mean_test_score"]
+    assert np.all(np.isfinite(scores))
+    assert search.best_params_["sigma"] == grid["sigma"][int(np.argmax(scores))]
+    assert search.best_estimator_.sigma_ == search.best_params_["sigma"]
+    # The score is the mean log density of the held-out rows, and nothing else.
+    train, test = arc[20:], arc[:20]
+    held_out = clone(model).set_params(sigma=0.4).fit(train).score_samples(test)
+    first = search.cv_results_["split0_test_score"][0]
+    assert first == pytest.approx(held_out.mean(), rel=1e-9)
+
+
+def test_pandas(arc_model, arc):
+    frame = pd.DataFrame(arc, columns=["across", "up"])
+    model = land.LAND(**FAST).fit(frame)
+    assert model.feature_names_in_.tolist() == ["across", "up"]
+    assert model.n_features_in_ == 2
+    # Not to the last bit: a frame stores columns, and sums run in another order.
+    np.testing.assert_allclose(model.mean_, arc_model.mean_, rtol=1e-5)
+    np.testing.assert_allclose(
+        model.score_samples(frame), arc_model.score_samples(arc), atol=1e-4
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        model.score_samples(frame[["up", "across"]])
+
+
+def test_clone_is_unfitted_and_equal(arc_model):
+    copy = clone(arc_model)
+    assert copy.get_params() == arc_model.get_params()
+    assert not hasattr(copy, "mean_")
+
+
+@pytest.mark.parametrize("how", ["joblib", "pickle"])
+def test_stored_models_score_the_same(arc_model, arc, tmp_path, how):
+    if how == "joblib":
+        joblib.dump(arc_model, tmp_path / "model.joblib")
+        loaded = joblib.load(tmp_path / "model.joblib")
+    else:
+        loaded = pickle.loads(pickle.dumps(arc_model))
+    np.testing.assert_array_equal(
+        loaded.score_samples(arc), arc_model.score_samples(arc)
+    )
+    np.testing.assert_array_equal(
+        loaded.sample(3, random_state=0), arc_model.sample(3, random_state=0)
+    )
+
+
+def test_same_random_state_gives_the_same_fit_bit_for_bit(arc_model, arc):
+    again = land.LAND(**FAST).fit(arc)
+    for name in ("mean_", "covariance_", "log_constant_", "objective_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(arc_model, name))
+    np.testing.assert_array_equal(
+        again.sample(5, random_state=1), arc_model.sample(5, random_state=1)
+    )
+    other = land.LAND(n_samples=500, random_state=1).fit(arc)
+    assert other.log_constant_ != arc_model.log_constant_
+    one, two = (arc_model.sample(5, random_state=seed) for seed in (1, 2))
+    assert not np.array_equal(one, two)
+
+
+def test_given_starts_reach_the_optimum(cloud):
+    settings = {"metric": EuclideanMetric(2), "tol": 1e-6} | FAST
+    for init in ("random", cloud[3]):
+        model = land.LAND(init=init, **settings).fit(cloud)
+        np.testing.assert_allclose(model.mean_, cloud.mean(axis=0), atol=1e-3)
+
+
+def test_fit_leaves_its_arguments_alone(arc):
+    init, weights, data = np.array([0.0, 1.4]), np.ones(len(arc)), arc.copy()
+    model = land.LAND(init=init, method="least_squares", **FAST)
+    before = model.get_params()
+    model.fit(data, sample_weight=weights)
+    for name, value in model.get_params().items():
+        assert value is before[name]
+    np.testing.assert_array_equal(init, [0.0, 1.4])
+    np.testing.assert_array_equal(weights, np.ones(len(arc)))
+    np.testing.assert_array_equal(data, arc)
+
+
+def test_sample_weight_moves_the_model(arc_model, arc):
+    right = np.where(arc[:, 0] > 0.0, 1.0, 0.0)
+    model = land.LAND(**FAST).fit(arc, sample_weight=right)
+    assert model.mean_[0] > arc_model.mean_[0] + 0.5
+    # The metric is learned from the rows as they are.
+    assert model.sigma_ == arc_model.sigma_
+
+
+def test_callback_hears_every_step(arc):
+    steps = []
+    model = land.LAND(callback=steps.append, **FAST).fit(arc)
+    assert all(isinstance(step, Step) for step in steps)
+    assert steps == model.history_
+    assert [step.iteration for step in steps] == list(range(len(steps)))
+    assert steps[-1].objective == model.objective_
+    np.testing.assert_array_equal(steps[-1].means, model.mean_[None])
+    for name in ("n_log_maps", "n_exp_maps", "seconds"):
+        assert np.all(np.diff([getattr(step, name) for step in steps]) >= 0)
+        assert getattr(steps[0], name) > 0
+
+
+def test_objective_falls_from_a_poor_start(arc):
+    end = arc[np.argmax(arc[:, 0])]
+    model = land.LAND(init=end, n_samples=2000, random_state=0).fit(arc)
+    objectives = np.array([step.objective for step in model.history_])
+    # First steps are judged with a quarter of the rays, and the last entry is a fresh
+    # evaluation: between them the objective may differ by the constant's error.
+    assert np.all(np.diff(objectives) < 0.01)
+    assert objectives[-1] < objectives[0] - 0.05
+    assert np.linalg.norm(model.mean_ - end) > 1.0
+
+
+def test_verbose_reports_on_standard_error(cloud, capsys):
+    settings = {"metric": EuclideanMetric(2)} | FAST
+    model = land.LAND(verbose=1, **settings).fit(cloud)
+    told = capsys.readouterr()
+    assert told.out == ""
+    lines = told.err.splitlines()
+    assert len(lines) == len(model.history_)
+    assert all(line.startswith("LAND: step") for line in lines)
+    land.LAND(**settings).fit(cloud)
+    silent = capsys.readouterr()
+    assert silent.out == ""
+    assert silent.err == ""
+
+
+def test_sample_can_say_what_it_cost(arc_model):
+    points, draws = arc_model.sample(20, random_state=0, return_diagnostics=True)
+    np.testing.assert_array_equal(points, draws.points)
+    np.testing.assert_array_equal(points, arc_model.sample(20, random_state=0))
+    assert points.shape == draws.tangents.shape == (20, 2)
+    assert 0.0 < draws.acceptance <= 1.0

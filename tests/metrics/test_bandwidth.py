@@ -1,0 +1,88 @@
+"""Automatic sigma and rho: what they are, and how they scale."""
+
+import numpy as np
+import pytest
+
+from land.metrics import LocalDiagonalMetric
+from land.metrics.bandwidth import automatic_rho, automatic_sigma
+
+DATA = np.random.default_rng(0).normal(size=(50, 3))
+
+
+def test_sigma_is_the_median_distance_of_the_kth_neighbour():
+    distances = np.linalg.norm(DATA[:, None] - DATA, axis=2)
+    k = 4  # ceil(sqrt(50) / 2)
+    expected = np.median(np.sort(distances, axis=1)[:, k])  # column 0: itself
+    assert automatic_sigma(DATA) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("c", [1e-6, 0.3, 1e6])
+def test_both_scale_with_the_data(c):
+    sigma = automatic_sigma(DATA)
+    scaled = automatic_sigma(c * DATA)
+    assert scaled == pytest.approx(c * sigma, rel=1e-9)
+    rho = automatic_rho(DATA, sigma)
+    assert automatic_rho(c * DATA, scaled) == pytest.approx(c**2 * rho, rel=1e-9)
+
+
+def test_rho_is_a_tenth_of_the_typical_local_variance():
+    sigma = automatic_sigma(DATA)
+    bare = LocalDiagonalMetric(DATA, sigma=sigma, rho=1e-12)
+    variances = 1.0 / np.diagonal(bare.tensor(DATA), axis1=1, axis2=2)  # h
+    expected = 0.1 * np.median(variances.mean(axis=1))
+    assert automatic_rho(DATA, sigma) == pytest.approx(expected, rel=1e-6)
+
+
+def test_rho_without_neighbours_is_still_positive():
+    apart = 1e3 * np.arange(10.0)[:, None]
+    assert automatic_rho(apart, 1.0) == pytest.approx(1e-3)
+
+
+def test_rho_grows_with_the_number_of_neighbours():
+    twice = np.repeat(DATA, 2, axis=0)
+    rho = automatic_rho(DATA, 0.5)
+    assert automatic_rho(twice, 0.5) == pytest.approx(2.0 * rho, rel=1e-9)
+
+
+def test_sigma_does_not_depend_on_place_turn_or_order():
+    rng = np.random.default_rng(1)
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    sigma = automatic_sigma(DATA)
+    assert automatic_sigma(DATA + 100.0) == pytest.approx(sigma, rel=1e-9)
+    assert automatic_sigma(DATA @ turn) == pytest.approx(sigma, rel=1e-9)
+    assert automatic_sigma(rng.permutation(DATA)) == sigma
+
+
+def test_repeated_rows_count_once():
+    assert automatic_sigma(np.repeat(DATA, 4, axis=0)) == automatic_sigma(DATA)
+
+
+def test_identical_rows_have_no_scale():
+    with pytest.raises(ValueError, match="at least 2 different rows"):
+        automatic_sigma(np.ones((10, 2)))
+
+
+def test_two_rows_are_enough():
+    assert automatic_sigma(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(5.0)
+
+
+def test_a_sample_speaks_for_many_rows():
+    """Beyond 2000 rows the median is taken over a sample, the neighbours are not."""
+    many = np.random.default_rng(2).normal(size=(6000, 2))
+    k = int(np.ceil(0.5 * np.sqrt(len(many))))
+    some = many[:1500]
+    distances = np.linalg.norm(some[:, None] - many, axis=2)
+    expected = np.median(np.partition(distances, k, axis=1)[:, k])
+    sigma = automatic_sigma(many)
+    assert sigma == pytest.approx(expected, rel=0.05)
+    assert automatic_sigma(many) == sigma  # the sample is always the same
+    rho = automatic_rho(many, sigma)
+    assert rho == automatic_rho(many, sigma)
+    weighted = np.exp(-0.5 * (distances / sigma) ** 2) * distances**2
+    expected = 0.1 * np.median(weighted.sum(axis=1)) / 2.0
+    assert rho == pytest.approx(expected, rel=0.1)
+
+
+def test_sigma_shrinks_as_data_accumulate():
+    many = np.random.default_rng(3).normal(size=(1600, 2))
+    assert automatic_sigma(many) < 0.75 * automatic_sigma(many[:100])
