@@ -73,8 +73,8 @@ def test_bad_widths(name, value):
 @pytest.mark.parametrize(
     ("metric", "what"),
     [
-        ("euclidean", "metric must be None or a land.metrics.Metric, got str"),
-        (EuclideanMetric, "metric must be None or a land.metrics.Metric, got"),
+        ("euclidean", "metric must be None or an instance of land.metrics.Metric"),
+        (EuclideanMetric, "metric must be None or an instance of land.metrics.Metric"),
         (EuclideanMetric(3), "metric has dimension 3, but X has 2 features"),
     ],
 )

@@ -46,13 +46,9 @@ def test_no_more_rows_than_columns(cloud):
     np.testing.assert_allclose(model.mean_, data.mean(axis=0), atol=0.1)
 
 
-def test_sigma_far_too_small_leaves_the_metric_flat(cloud):
-    with pytest.warns(UserWarning, match=r"far smaller than the distance.*'auto'"):
-        model = land.LAND(sigma=1e-3, rho=1.0, **FAST).fit(cloud)
-    assert_usable(model, cloud)
-    np.testing.assert_allclose(model.mean_, cloud.mean(axis=0), atol=1e-2)
-    truth = np.cov(cloud.T, bias=True)
-    np.testing.assert_allclose(model.covariance_, truth, rtol=1e-2)
+def test_sigma_far_too_small_is_an_error(cloud):
+    with pytest.raises(ValueError, match=r"far smaller than the distance.*'auto'"):
+        land.LAND(sigma=1e-3, rho=1.0, **FAST).fit(cloud)
 
 
 def test_sigma_far_too_large(cloud):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -29,8 +30,8 @@ CHOICES = {
     "volume": ("paper", "exact"),
     "measure": ("lebesgue", "riemannian"),
 }
-# Sigma beyond these shares of the data's spacing and extent deserves a word.
-_TOO_SMALL, _TOO_LARGE = 0.2, 3.0
+# Bounds on sigma, in units of the data's spacing and of their extent.
+_TOO_SMALL, _TOO_LARGE = 0.5, 3.0
 
 
 class RiemannianEstimator(BaseEstimator):
@@ -44,7 +45,7 @@ class RiemannianEstimator(BaseEstimator):
         self, X: Any, sample_weight: Any, **options: Any
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
-        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        data = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         weights = check_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
         _warn_about_columns(data)
@@ -55,13 +56,18 @@ class RiemannianEstimator(BaseEstimator):
         problem = FitProblem(self.metric_, data, seed=seed, **options)
         return problem, weights, rng
 
+    def _validate_points(self, X: Any) -> Array:
+        """Points to be scored or predicted, like the data that were fitted."""
+        points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return np.asarray(points)
+
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
         if self.metric is not None:
             if not isinstance(self.metric, Metric):
                 raise ValueError(
-                    "metric must be None or a land.metrics.Metric, "
-                    f"got {type(self.metric).__name__}"
+                    "metric must be None or an instance of land.metrics.Metric, "
+                    f"got {self.metric!r}"
                 )
             if self.metric.dim != data.shape[1]:
                 raise ValueError(
@@ -73,7 +79,7 @@ class RiemannianEstimator(BaseEstimator):
         if sigma is None:
             sigma = automatic_sigma(data)
         else:
-            _warn_about_sigma(sigma, data)
+            _check_sigma(sigma, data)
         rho = _number_or_auto("rho", self.rho)
         rho = automatic_rho(data, sigma) if rho is None else rho
         self.sigma_, self.rho_ = sigma, rho
@@ -88,6 +94,13 @@ class RiemannianEstimator(BaseEstimator):
         self.n_exp_maps_ = problem.n_exp_maps
         estimates = problem.latest.estimates if problem.latest is not None else []
         self.n_failed_log_maps_ = sum(item.n_failed for item in estimates)
+        if not converged and self.n_iter_ >= self.max_iter:
+            warnings.warn(
+                f"the fit did not converge within {self.max_iter} steps; raise "
+                "max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         if self.n_failed_log_maps_:
             total = sum(len(item.logs.converged) for item in estimates)
             warnings.warn(
@@ -177,8 +190,6 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     if sample_weight is None:
         return np.full(n, 1.0 / n)
     weights = check_points("sample_weight", sample_weight)
-    if weights.shape == ():
-        weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ValueError(
             f"sample_weight must have shape {(n,)}, one weight for each row of X, "
@@ -187,7 +198,9 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     if weights.min() < 0.0:
         raise ValueError("sample_weight must not be negative")
     if np.sum(weights > 0.0) < 2:
-        raise ValueError("sample_weight must be positive for at least 2 rows")
+        raise ValueError(
+            "sample_weight must be positive for at least 2 rows, the others may be zero"
+        )
     return np.asarray(weights / weights.sum())
 
 
@@ -226,25 +239,24 @@ def _number_or_auto(name: str, value: Any) -> float | None:
     return check_positive(name, value)
 
 
-def _warn_about_sigma(sigma: float, data: Array) -> None:
+def _check_sigma(sigma: float, data: Array) -> None:
+    """Refuse a sigma that sees no neighbours; warn of one that sees nothing else."""
     points = np.unique(data, axis=0)
     if len(points) < 2:
         return
     spacing = float(np.median(KDTree(points).query(points, 2)[0][:, 1]))
     extent = float(np.sqrt(np.sum(np.var(data, axis=0))))
     if sigma < _TOO_SMALL * spacing:
-        warnings.warn(
+        raise ValueError(
             f"sigma={sigma:g} is far smaller than the distance of neighbouring rows "
             f"({spacing:.3g}): the metric is flat between them; try sigma='auto' "
-            f"({automatic_sigma(data):.3g})",
-            UserWarning,
-            stacklevel=6,
+            f"({automatic_sigma(data):.3g})"
         )
-    elif sigma > _TOO_LARGE * extent:
+    if sigma > _TOO_LARGE * extent:
         warnings.warn(
             f"sigma={sigma:g} is far larger than the extent of the data "
-            f"({extent:.3g}): the metric does not follow them, and the model is nearly "
-            f"a normal distribution; try sigma='auto' ({automatic_sigma(data):.3g})",
+            f"({extent:.3g}): the metric does not follow them; try sigma='auto' "
+            f"({automatic_sigma(data):.3g})",
             UserWarning,
             stacklevel=6,
         )

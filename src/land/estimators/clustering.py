@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
 from land.estimators.base import RiemannianEstimator, warn_about_points
@@ -128,7 +128,7 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         NaN, with a warning, where a log map failed.
         """
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = self._validate_points(X)
         columns = []
         for center in self.cluster_centers_:
             logs = log_map(self.metric_, center, points)

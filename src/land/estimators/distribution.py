@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points
 from land.density.constant import as_generator, cholesky
@@ -182,7 +182,7 @@ class LAND(RiemannianDensity):
         """
         check_is_fitted(self)
         check_choice("measure", measure)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = self._validate_points(X)
         logs = self._log_maps(points)
         component = self.mean_, self.precision_, self.log_constant_
         values = self._component_log_density(points, logs, component, measure)
@@ -195,7 +195,7 @@ class LAND(RiemannianDensity):
         NaN, with a warning, where a log map failed.
         """
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = self._validate_points(X)
         logs = self._log_maps(points)
         tangents = np.where(logs.converged[:, None], logs.tangents, np.nan)
         warn_about_points(tangents[:, 0], "their tangents are NaN")

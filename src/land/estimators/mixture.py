@@ -11,7 +11,7 @@ from scipy.spatial import KDTree
 from scipy.special import logsumexp
 from sklearn.cluster import SpectralClustering
 from sklearn.mixture import GaussianMixture
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points
 from land.density.constant import as_generator, cholesky
@@ -206,7 +206,7 @@ class LANDMixture(RiemannianDensity):
         """Log densities, see `LAND.score_samples`."""
         check_is_fitted(self)
         check_choice("measure", measure)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = self._validate_points(X)
         components = zip(
             self.means_, self.precisions_, self.log_constants_, strict=True
         )
@@ -349,7 +349,7 @@ class LANDMixture(RiemannianDensity):
 
     def _log_joint(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = self._validate_points(X)
         logs = self._log_maps(points)
         lost = np.array([~log.converged for log in logs]).any(axis=0)
         warn_about_points(

@@ -169,7 +169,7 @@ class FitProblem:
         self, means: Sequence[Array], covariances: Sequence[Array]
     ) -> list[TangentNodes]:
         """Quadrature nodes at each mean, placed for its covariance."""
-        n_rays = rays_for(self.n_samples, self.volume)
+        n_rays = rays_for(self.n_samples, self.volume, self.metric.dim)
         rng = np.random.default_rng(self.seed)
         factors = [cholesky(covariance) for covariance in covariances]
         placed = ray_nodes(
