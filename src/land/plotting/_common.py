@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points
 from land.metrics import EuclideanMetric, Metric
@@ -40,41 +39,32 @@ def is_ours(model: Any) -> bool:
 
 def means_of(model: Any) -> Array:
     """The mean or means of a fitted model, (K, 2)."""
-    check_is_fitted(model)
-    for name in ("means_", "mean_", "cluster_centers_"):
-        if hasattr(model, name):
-            means = np.atleast_2d(getattr(model, name))
-            if means.shape[1] != 2:
-                raise ValueError(
-                    f"model must have 2 dimensions to be drawn, got {means.shape[1]}; "
-                    "fit it to two columns, or to two principal components"
-                )
-            return means
-    raise ValueError(
-        f"model must have a mean_ or means_, got {type(model).__name__} without"
-    )
+    means = np.atleast_2d(_attribute(model, "means_", "mean_", "cluster_centers_"))
+    if means.shape[1] != 2:
+        raise ValueError(
+            f"model must have 2 dimensions to be drawn, got {means.shape[1]}; "
+            "fit it to two columns, or to two principal components"
+        )
+    return means
 
 
 def components_of(model: Any) -> Components:
     """Means and covariances of a LAND, LANDMixture or GaussianMixture."""
     means = means_of(model)
-    if hasattr(model, "covariance_"):
-        covariances = np.asarray(model.covariance_)[None]
-    elif hasattr(model, "covariances_"):
-        covariances = _full(np.asarray(model.covariances_), model, len(means))
+    stored = np.asarray(_attribute(model, "covariances_", "covariance_"))
+    if hasattr(model, "covariances_"):
+        covariances = _full(stored, model, len(means))
     else:
-        raise ValueError(
-            "model must have a covariance_ or covariances_, "
-            f"got {type(model).__name__} without"
-        )
+        covariances = stored[None]
     metric = model.metric_ if is_ours(model) else EuclideanMetric(2)
     return Components(means, covariances, metric)
 
 
-def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array:
+def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | None:
     """``[[x_min, x_max], [y_min, y_max]]``: given, of the metric's data, of the axes.
 
-    The axes come last, as their limits mean nothing before something is drawn.
+    The axes come last, as their limits mean nothing before something is drawn. None if
+    none of the three says where to draw.
     """
     if limits is not None:
         bounds = check_points("limits", limits, 2, ndim=2)
@@ -90,11 +80,8 @@ def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array:
         margin = _MARGIN * (high - low).max()
         return np.stack([low - margin, high + margin], axis=1)
     if ax.has_data():
-        return np.array([ax.get_xlim(), ax.get_ylim()])
-    raise ValueError(
-        "limits must be given, or data drawn on ax first: there is no metric whose "
-        "landmarks could tell where to draw"
-    )
+        return np.sort([ax.get_xlim(), ax.get_ylim()], axis=1)
+    return None
 
 
 def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:
@@ -107,6 +94,17 @@ def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:
 def component_colors(count: int) -> list[str]:
     """One colour for each component."""
     return [COLORS[k % len(COLORS)] for k in range(count)]
+
+
+def _attribute(model: Any, *names: str) -> Any:
+    """The first attribute that the model has."""
+    for name in names:
+        if hasattr(model, name):
+            return getattr(model, name)
+    raise ValueError(
+        f"model must be fitted and have one of {', '.join(names)}, "
+        f"got {type(model).__name__} without"
+    )
 
 
 def _full(covariances: Array, model: Any, count: int) -> Array:

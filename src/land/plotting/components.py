@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from land._validation import check_points
 from land.geodesics import exp_map
+from land.metrics import Metric
 from land.plotting._common import (
     Array,
     axes,
@@ -87,27 +88,40 @@ def plot_covariance(
         raise ValueError(f"n_std must be positive, got {radii.tolist()}")
     means, covariances, metric = components_of(model)
     colors = component_colors(len(means))
-    artists = []
+    artists: list[Line2D] = []
     for mean, covariance, color in zip(means, covariances, colors, strict=True):
-        ellipse = _ellipse(covariance)
-        # One solve of each geodesic passes through all ellipses.
-        outermost = radii.max()
-        times = radii / outermost
-        result = exp_map(metric, mean, outermost * ellipse, times=times)
-        assert result.rays is not None
-        curves = np.where(result.converged[:, None, None], result.rays, np.nan)
-        for curve in np.moveaxis(curves, 1, 0):
-            defaults = {"color": color, "linewidth": 1.4, "zorder": 4}
+        defaults: dict[str, Any] = {"color": color, "linewidth": 1.4, "zorder": 4}
+        for curve in _carried(metric, mean, covariance, radii):
             artists += ax.plot(curve[:, 0], curve[:, 1], **defaults | style)
     ax.set_aspect("equal")
     return artists
 
 
-def _ellipse(covariance: Array) -> Array:
-    """The closed curve v^T Sigma^-1 v = 1."""
-    angles = np.linspace(0.0, 2.0 * np.pi, _N_ANGLES + 1)
+def _carried(metric: Metric, mean: Array, covariance: Array, radii: Array) -> Array:
+    """Exp of the ellipses v^T Sigma^-1 v = s^2 for all radii s, (n, k, 2)."""
+    angles = np.linspace(0.0, 2.0 * np.pi, _N_ANGLES // 2 + 1)
+    curves = _rays(metric, mean, covariance, radii, angles)
+    # Exp stretches some parts of the ellipse by far more than others: a second pass
+    # spreads the points evenly along the outermost curve, half of them at least.
+    steps = np.linalg.norm(np.diff(curves[np.argmax(radii)], axis=0), axis=1)
+    steps = np.nan_to_num(steps) + max(np.nanmean(steps), np.finfo(float).tiny)
+    along = np.concatenate([[0.0], np.cumsum(steps)])
+    even = np.linspace(0.0, along[-1], _N_ANGLES + 1)
+    return _rays(metric, mean, covariance, radii, np.interp(even, along, angles))
+
+
+def _rays(
+    metric: Metric, mean: Array, covariance: Array, radii: Array, angles: Array
+) -> Array:
+    """Points of the curves at the given angles; NaN where Exp failed."""
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     circle[-1] = circle[0]
     # The symmetric root has no preferred axis, as a Cholesky factor would.
     values, vectors = np.linalg.eigh(covariance)
-    return circle @ (vectors * np.sqrt(values)) @ vectors.T
+    ellipse = circle @ (vectors * np.sqrt(values)) @ vectors.T
+    # One solve of each geodesic passes through all ellipses.
+    outermost = radii.max()
+    result = exp_map(metric, mean, outermost * ellipse, times=radii / outermost)
+    assert result.rays is not None
+    rays = np.where(result.converged[:, None, None], result.rays, np.nan)
+    return np.moveaxis(rays, 1, 0)

@@ -12,11 +12,21 @@ from matplotlib.contour import QuadContourSet
 from numpy.typing import ArrayLike
 
 from land.density.likelihood import Measure
-from land.plotting._common import Array, axes, is_ours, means_of, mesh, plane
+from land.plotting._common import (
+    Array,
+    axes,
+    components_of,
+    is_ours,
+    mesh,
+    plane,
+)
 
 # Contours enclose these shares of the probability, from the outermost inwards. Shares
 # stay put where a few cells near a caustic have a huge density; heights would not.
 SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
+
+# Standard deviations.
+_REACH = 3.0
 
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
@@ -26,7 +36,7 @@ def plot_density(
     model: Any,
     ax: Axes | None = None,
     *,
-    measure: Measure = "lebesgue",
+    measure: Measure = "riemannian",
     grid: int = 60,
     limits: ArrayLike | None = None,
     levels: int | ArrayLike | None = None,
@@ -41,16 +51,18 @@ def plot_density(
         The model; one of scikit-learn's, such as GaussianMixture, will do.
     ax : matplotlib Axes, optional
         Where to draw; the current axes by default.
-    measure : {"lebesgue", "riemannian"}
-        ``"lebesgue"`` is the density with respect to dx; ``"riemannian"`` the paper's,
-        with respect to the metric's volume: quicker and smoother, but it does not
-        fall off the data as fast, and cannot be compared with other models. Other
-        models than ours have the former only.
+    measure : {"riemannian", "lebesgue"}
+        ``"riemannian"`` is the paper's density, with respect to the metric's volume:
+        high where the mean is near. ``"lebesgue"`` is the density with respect to dx,
+        the only one that can be compared with other models. It is larger off the data
+        by sqrt|M|, and can show ridges beside them. Other models than ours have the
+        latter only, whatever is asked for.
     grid : int
         Number of points along each axis; each costs a geodesic per component.
     limits : array_like, optional
         ``[[x_min, x_max], [y_min, y_max]]``; by default the metric's data with a
-        margin, or the limits of axes that have something on them.
+        margin; for models without a metric learned from data three standard
+        deviations around the means, and what the axes show already.
     levels : int or array_like, optional
         Heights of the contours, or how many of them; by default those that enclose
         95, 80, 65, 50, 35, 20 and 10 % of the probability on the grid.
@@ -65,9 +77,8 @@ def plot_density(
         The contours; cells whose density could not be computed are left out.
     """
     ax = axes(ax)
-    means_of(model)  # raises unless the model is fitted and plane
     metric = model.metric_ if is_ours(model) else None
-    x, y, points = mesh(plane(ax, limits, metric), grid)
+    x, y, points = mesh(_where(model, ax, limits), grid)
     density = _density(model, points, measure)
     if levels is None:
         mass = density
@@ -107,6 +118,27 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
     above = np.cumsum(weights[order]) / weights.sum()
     rows = np.searchsorted(above, np.asarray(shares))
     return np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
+
+
+def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
+    """The part of the plane that shows the model."""
+    metric = model.metric_ if is_ours(model) else None
+    bounds = plane(ax, limits, metric)
+    learned = metric is not None and metric.landmarks is not None
+    if limits is None and not learned and hasattr(model, "covariances_"):
+        # Where space is flat the model itself tells how far it reaches.
+        means, covariances, _ = components_of(model)
+        reach = _REACH * np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+        low, high = (means - reach).min(axis=0), (means + reach).max(axis=0)
+        if bounds is not None:
+            low, high = np.minimum(low, bounds[:, 0]), np.maximum(high, bounds[:, 1])
+        return np.stack([low, high], axis=1)
+    if bounds is None:
+        raise ValueError(
+            "limits must be given, or data drawn on ax first: the model does not tell "
+            "where to draw"
+        )
+    return bounds
 
 
 def _density(model: Any, points: Array, measure: Measure) -> np.ma.MaskedArray:

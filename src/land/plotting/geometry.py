@@ -81,7 +81,12 @@ def plot_metric(
     if metric.dim != 2:
         raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
     ax = plt.gca() if ax is None else ax
-    x, y, points = mesh(plane(ax, limits, metric), grid)
+    bounds = plane(ax, limits, metric)
+    if bounds is None:
+        raise ValueError(
+            "limits must be given for a metric without landmarks, or data drawn first"
+        )
+    x, y, points = mesh(bounds, grid)
     defaults: dict[str, Any] = {
         "cmap": _CHEAP_TO_DEAR,
         "shading": "gouraud",

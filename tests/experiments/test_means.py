@@ -1,0 +1,81 @@
+"""A quick run of the comparison of means: its numbers, and what they say."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import land
+from land.experiments import means
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return means.run(tmp_path_factory.mktemp("means") / "new", quick=True)
+
+
+def rows_of(report, dataset, setting):
+    return {
+        row["model"]: row
+        for row in report["rows"]
+        if (row["dataset"], row["setting"]) == (dataset, setting)
+    }
+
+
+def test_files(report):
+    kinds = {"png": b"\x89PNG", "pdf": b"%PDF"}
+    for file in report["files"]:
+        assert Path(file).read_bytes().startswith(kinds[file[-3:]])
+
+
+def test_every_fit_ended_well(report):
+    assert len(report["rows"]) == 2 * 2 * 2
+    for row in report["rows"]:
+        assert row["converged"]
+        assert row["failed_log_maps"] == 0
+
+
+def test_densities_and_percentiles_are_those_of_the_data(report):
+    for row in report["rows"]:
+        data = means.DATASETS[row["dataset"]](report["n_data"], random_state=0)
+        metric = land.metrics.LocalDiagonalMetric(data, row["sigma"], row["rho"])
+        deltas = np.linalg.norm(metric.landmarks - np.array(row["mean"]), axis=1)
+        density = np.exp(-0.5 * (deltas / row["sigma"]) ** 2).sum()
+        assert row["local_density"] == pytest.approx(density)
+        assert 0.0 <= row["percentile"] <= 100.0
+        assert row["distance_to_nearest_datum"] == pytest.approx(deltas.min())
+
+
+def test_maximum_likelihood_is_likelier_than_least_squares(report):
+    for dataset in means.DATASETS:
+        for setting in ("auto", "wide"):
+            rows = rows_of(report, dataset, setting)
+            assert rows["land"]["objective"] < rows["least_squares"]["objective"]
+
+
+@pytest.mark.parametrize(
+    ("land_mean", "least_squares", "word"),
+    [(60, 30, "holds"), (33, 30, "tie"), (10, 30, "fails"), (2, 0, "fails")],
+)
+def test_what_percentiles_say(land_mean, least_squares, word):
+    assert means.verdict(land_mean, least_squares) == word
+
+
+def test_verdicts_follow_from_percentiles(report):
+    assert len(report["verdicts"]) == 2 * 2
+    for dataset in means.DATASETS:
+        for setting in ("auto", "wide"):
+            rows = rows_of(report, dataset, setting)
+            values = rows["land"]["percentile"], rows["least_squares"]["percentile"]
+            told = report["verdicts"][f"{dataset}, {setting}"]
+            assert told == {"land": means.verdict(*values)}
+
+
+def test_the_claim_fails_on_the_circle_as_printed(report):
+    """With a wide metric the likelihood as printed prefers the empty centre."""
+    rows = rows_of(report, "circle", "wide")
+    assert rows["land"]["local_density"] < 0.5 * rows["least_squares"]["local_density"]
+    assert rows["land"]["percentile"] <= rows["least_squares"]["percentile"]
+    assert report["verdicts"]["circle, wide"]["land"] == "fails"

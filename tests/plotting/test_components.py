@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+from sklearn.mixture import GaussianMixture
+
+import land
+from land.plotting import plot_covariance, plot_means
+
+
+def mahalanobis(model, k, curve):
+    """Radius of the curve's points in component k's tangent space."""
+    mean, precision = model.means_[k], np.linalg.inv(model.covariances_[k])
+    tangents = land.log_map(model.metric_, mean, curve).tangents
+    return np.sqrt(np.einsum("ni,ij,nj->n", tangents, precision, tangents))
+
+
+def test_curves_have_the_radius_they_claim(ax, mixture):
+    # Small enough for the shortest way to be the one that Exp took.
+    n_std = (0.5, 1.0)
+    lines = plot_covariance(mixture, ax, n_std=n_std)
+    assert len(lines) == 4
+    for index, line in enumerate(lines):
+        curve = line.get_xydata()
+        np.testing.assert_array_equal(curve[0], curve[-1])
+        radii = mahalanobis(mixture, index // 2, curve[:-1:16])
+        np.testing.assert_allclose(radii, n_std[index % 2], rtol=2e-3)
+    assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
+
+
+def test_points_spread_along_the_curve(ax, arc_model):
+    (line,) = plot_covariance(arc_model, ax, n_std=1.0)
+    steps = np.linalg.norm(np.diff(line.get_xydata(), axis=0), axis=1)
+    assert steps.max() < 5.0 * steps.mean()
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_gaussian_mixtures_have_plain_ellipses(ax, arc, kind):
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(arc)
+    lines = plot_covariance(model, ax, n_std=[2.0])
+    for k, line in enumerate(lines):
+        # scikit-learn's own log density tells the radius, however it stores Sigma.
+        alone = GaussianMixture(1, covariance_type=kind)
+        own = slice(None) if kind == "tied" else slice(k, k + 1)
+        alone.weights_, alone.means_ = np.ones(1), model.means_[k : k + 1]
+        alone.precisions_cholesky_ = model.precisions_cholesky_[own]
+        fall = alone.score_samples(alone.means_) - alone.score_samples(
+            line.get_xydata()
+        )
+        np.testing.assert_allclose(np.sqrt(2.0 * fall), 2.0, rtol=1e-6)
+
+
+def test_means_are_marked_in_the_components_colours(ax, arc_model, mixture):
+    one = plot_means(arc_model, ax)
+    np.testing.assert_array_equal(one.get_offsets(), arc_model.mean_[None])
+    two = plot_means(mixture, ax)
+    np.testing.assert_array_equal(two.get_offsets(), mixture.means_)
+    line = plot_covariance(mixture, ax, n_std=1.0)[1]
+    assert tuple(two.get_facecolors()[1]) == to_rgba(line.get_color())
+
+
+def test_a_style_is_passed_on(ax, mixture):
+    artist = plot_means(mixture, ax, color="black", s=10)
+    assert artist.get_sizes().tolist() == [10]
+    assert tuple(artist.get_facecolors()[0]) == to_rgba("black")
+
+
+def test_bad_input(ax, arc_model):
+    with pytest.raises(ValueError, match="n_std must be positive"):
+        plot_covariance(arc_model, ax, n_std=(0.0, 1.0))
+    with pytest.raises(ValueError, match="must be fitted"):
+        plot_means(land.LAND(), ax)
+    space = GaussianMixture().fit(np.random.default_rng(0).normal(size=(20, 3)))
+    with pytest.raises(ValueError, match="2 dimensions"):
+        plot_means(space, ax)

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from sklearn.neighbors import KernelDensity
+
+from land.plotting import plot_data, plot_density
+from land.plotting.density import SHARES, enclosing_levels
+
+LIMITS = [[-4.5, 4.5], [-1.5, 3.0]]
+
+
+class Bell:
+    """A standard normal density on the plane, unknown right of x = 1."""
+
+    def score_samples(self, X):
+        values = -0.5 * np.sum(X**2, axis=1) - np.log(2.0 * np.pi)
+        return np.where(X[:, 0] > 1.0, np.nan, values)
+
+
+def vertices(contours, level):
+    """The points of the contour lines at one height."""
+    index = int(np.argmin(np.abs(contours.levels - level)))
+    return contours.get_paths()[index].vertices
+
+
+@pytest.mark.parametrize("measure", ["riemannian", "lebesgue"])
+def test_contour_lines_lie_at_their_height(ax, arc_model, measure):
+    contours = plot_density(
+        arc_model, ax, measure=measure, grid=25, limits=LIMITS, filled=False
+    )
+    level = contours.levels[len(contours.levels) // 2]
+    points = vertices(contours, level)
+    heights = np.exp(arc_model.score_samples(points[:30], measure=measure))
+    # Contours interpolate between the points of a coarse grid.
+    assert abs(np.median(heights) / level - 1.0) < 0.15
+
+
+def test_default_limits_hold_the_training_data(ax, arc, arc_model):
+    contours = plot_density(arc_model, ax, measure="riemannian", grid=8)
+    low, high = contours.axes.dataLim.min, contours.axes.dataLim.max
+    assert np.all(low < arc.min(axis=0))
+    assert np.all(high > arc.max(axis=0))
+
+
+def test_mixture_and_gaussians_take_the_same_call(ax, arc, mixture, gaussians):
+    plot_data(arc, ax)
+    for model in (mixture, gaussians):
+        contours = plot_density(model, ax, measure="riemannian", grid=8)
+        assert len(contours.levels) > 3
+        assert contours.filled
+
+
+def test_a_flat_models_limits_follow_from_the_model(ax, gaussians):
+    contours = plot_density(gaussians, ax, grid=60, filled=False)
+    outermost = vertices(contours, contours.levels[0])
+    # The 95 % contour is not cut off: it ends where the plot does not.
+    step = np.ptp(ax.dataLim.get_points(), axis=0) / 60
+    assert np.all(outermost.min(axis=0) > ax.dataLim.min + step)
+    assert np.all(outermost.max(axis=0) < ax.dataLim.max - step)
+
+
+def test_cells_without_a_density_are_left_out(ax):
+    contours = plot_density(Bell(), ax, grid=61, limits=[[-3, 3], [-3, 3]], levels=5)
+    drawn = np.concatenate([path.vertices for path in contours.get_paths()])
+    assert drawn[:, 0].max() <= 1.0 + 1e-9
+    assert drawn[:, 0].min() < -1.0
+
+
+def test_default_levels_enclose_shares_of_the_mass():
+    x = np.linspace(-5.0, 5.0, 401)
+    squares = x[:, None] ** 2 + x**2
+    density = np.exp(-0.5 * squares)
+    levels = enclosing_levels(np.ma.array(density), density)
+    # The mass of a normal distribution in the plane outside radius r is exp(-r^2/2).
+    np.testing.assert_allclose(levels, 1.0 - np.array(SHARES), atol=2e-3)
+
+
+def test_no_density_anywhere_is_said_plainly():
+    nowhere = np.ma.masked_invalid(np.full((3, 3), np.nan))
+    with pytest.raises(ValueError, match="other limits"):
+        enclosing_levels(nowhere, nowhere)
+
+
+def test_anything_with_log_densities_will_do(ax, arc):
+    kernels = KernelDensity(bandwidth=0.5).fit(arc)
+    with pytest.raises(ValueError, match="limits must be given, or data drawn"):
+        plot_density(kernels, ax)
+    plot_data(arc, ax)
+    contours = plot_density(kernels, ax, grid=40, filled=False)
+    points = vertices(contours, contours.levels[3])
+    heights = np.exp(kernels.score_samples(points))
+    assert np.median(heights) == pytest.approx(contours.levels[3], rel=0.05)
+
+
+@pytest.mark.parametrize("limits", [[[1, 0], [0, 1]], [[0, 1]], [0, 1]])
+def test_bad_limits(ax, arc_model, limits):
+    with pytest.raises(ValueError, match="limits"):
+        plot_density(arc_model, ax, limits=limits)
