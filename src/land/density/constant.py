@@ -27,7 +27,7 @@ N_RADII = 32
 # the rays together are far more accurate.
 SAMPLES_PER_RAY = 12
 # A covariance has D (D + 1) / 2 entries, which fewer directions could not tell apart.
-_FEWEST_RAYS, _RAYS_PER_ENTRY = 16, 4
+_FEWEST_RAYS, _RAYS_PER_ENTRY = 16, 8
 # |det DExp| vanishes at conjugate points: the exact volume element is less smooth than
 # the paper's and needs more rays for the same error.
 _RAYS_FOR_EXACT = 2

@@ -27,6 +27,8 @@ _ARMIJO = 1e-4
 _TRIALS = 6
 _DIFFERENCE = 1e-3
 _NEARBY = 0.05
+# A rival that is ahead by this many times the fall along a full step has won.
+_HOPELESS = 1.5
 
 
 @dataclass
@@ -82,6 +84,13 @@ class MeanSearch:
         following.gradient, following.step = self.gradient, self.step
         return following
 
+    def outrun(self, rival: MeanSearch) -> bool:
+        """Whether a rival is so far ahead that the next steps will not catch up."""
+        if self is rival or self.gradient is None:
+            return False
+        gap = self.estimate.objective - rival.estimate.objective
+        return gap > _HOPELESS * abs(self.direction()[1])
+
     def accept(self, estimate: Estimate, step: Array, transport: Array) -> None:
         """Move."""
         self.estimate, self.step, self.transport = estimate, step, transport
@@ -110,6 +119,8 @@ def descend(
             small_steps[k] = small_steps[k] + 1 if small else 0
             search.converged = search.converged or small_steps[k] >= 2
         best = min(searches, key=lambda search: search.estimate.objective)
+        for search in searches:
+            search.converged = search.converged or search.outrun(best)
         problem.record(best.estimate.objective, [best.estimate])
         if all(search.converged for search in searches):
             return True

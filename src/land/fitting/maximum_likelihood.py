@@ -62,5 +62,6 @@ def fit_maximum_likelihood(
         if abs(fresh.objective - best.objective) < tol or not converged:
             break
         search = MeanSearch(fresh, weights)
-    problem.record(fresh.objective, [fresh])
-    return fresh, converged
+    (verified,) = problem.verify([fresh], [weights])
+    problem.record(verified.objective, [verified])
+    return verified, converged

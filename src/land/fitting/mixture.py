@@ -18,7 +18,7 @@ from land.fitting.descent import MeanSearch, advance
 from land.fitting.least_squares import empirical_covariance
 from land.fitting.problem import Estimate, FitProblem
 from land.fitting.single import FitSettings
-from land.fitting.starts import CANDIDATES, rank_starts, sample_rows
+from land.fitting.starts import rank_starts, sample_rows
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
@@ -100,8 +100,9 @@ def fit_mixture(
     mixture, _, converged = _iterate(
         problem, weights, mixture, searches, remaining, settings.tol
     )
-    # Curves were carried along with the means: others may be shorter now.
-    mixture = _refresh(problem, weights, mixture)
+    shares = _component_weights(weights, mixture.responsibilities)
+    verified = problem.verify(mixture.estimates, shares)
+    mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
     return mixture, converged
 
@@ -120,8 +121,7 @@ def _race(
     outcomes = []
     for responsibilities in rivals:
         shares = _component_weights(own, responsibilities[rows])
-        count = max(3, CANDIDATES // len(shares))
-        means = [rank_starts(rough, share, rng, count)[0] for share in shares]
+        means = [rank_starts(rough, share, rng)[0] for share in shares]
         estimates = rough.profile(means, shares)
         mixture = _expect(own, estimates, own @ responsibilities[rows])
         if len(rivals) > 1:
@@ -190,8 +190,7 @@ def _iterate(
     max_iter: int,
     tol: float,
 ) -> tuple[MixtureEstimate, list[MeanSearch], bool]:
-    """EM steps until the objective falls by less than `tol` twice in a row."""
-    small_steps = 0
+    """EM steps until one lowers the objective by less than `tol`."""
     for _ in range(max_iter):
         shares = _component_weights(weights, mixture.responsibilities)
         estimates = _maximise_covariances(problem, weights, mixture, reuse=True)
@@ -209,8 +208,7 @@ def _iterate(
             weights @ mixture.responsibilities,
         )
         problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-        small_steps = small_steps + 1 if before - mixture.objective < tol else 0
-        if small_steps >= 2:
+        if before - mixture.objective < tol:
             return mixture, searches, True
     return mixture, searches, False
 
@@ -233,19 +231,6 @@ def _maximise_covariances(
     for k, estimate in zip(fed, solved, strict=True):
         estimates[k] = estimate
     return estimates
-
-
-def _refresh(
-    problem: FitProblem, weights: Array, mixture: MixtureEstimate
-) -> MixtureEstimate:
-    """The same components with newly computed log maps."""
-    shares = _component_weights(weights, mixture.responsibilities)
-    logs = problem.log_maps([each.mean for each in mixture.estimates])
-    estimates = [
-        problem.assemble(each.mean, each.covariance, own, log, each.nodes)
-        for each, own, log in zip(mixture.estimates, shares, logs, strict=True)
-    ]
-    return _expect(weights, estimates, mixture.proportions)
 
 
 def _expect(

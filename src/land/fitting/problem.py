@@ -166,11 +166,18 @@ class FitProblem:
         return [logs.take(np.arange(count) + k * count) for k in range(len(means))]
 
     def nodes(
-        self, means: Sequence[Array], covariances: Sequence[Array]
+        self,
+        means: Sequence[Array],
+        covariances: Sequence[Array],
+        *,
+        unseen: bool = False,
     ) -> list[TangentNodes]:
-        """Quadrature nodes at each mean, placed for its covariance."""
+        """Quadrature nodes at each mean, placed for its covariance.
+
+        `unseen` nodes lie in directions that no fit has adapted itself to.
+        """
         n_rays = rays_for(self.n_samples, self.volume, self.metric.dim)
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng([self.seed, int(unseen)])
         factors = [cholesky(covariance) for covariance in covariances]
         placed = ray_nodes(
             self.metric,
@@ -190,6 +197,22 @@ class FitProblem:
         tangents, weights = usable_tangents(logs, weights)
         moment = (weights[:, None] * tangents).T @ tangents
         return np.asarray(moment + self.ridge * np.eye(len(moment)))
+
+    def verify(
+        self, estimates: Sequence[Estimate], weights: Sequence[Array]
+    ) -> list[Estimate]:
+        """Fitted components with new log maps, and constants from unseen directions.
+
+        Curves were carried along with the means, so others may be shorter now; and
+        covariances in many dimensions flatter the directions they were fitted on.
+        """
+        means = [each.mean for each in estimates]
+        covariances = [each.covariance for each in estimates]
+        nodes = self.nodes(means, covariances, unseen=True)
+        parts = zip(
+            means, covariances, weights, self.log_maps(means), nodes, strict=True
+        )
+        return [self.assemble(*part) for part in parts]
 
     def evaluate(
         self,

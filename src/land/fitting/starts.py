@@ -18,17 +18,14 @@ from land.geodesics import LogMap, exp_map
 
 Array = NDArray[np.float64]
 
-CANDIDATES = 8
+_CANDIDATES = 8
 _ROUGH_DATA, _ROUGH_SAMPLES = 100, 400
 _STEPS = 2
 _LEAST_SQUARES_STEPS, _LEAST_SQUARES_TOL = 10, 0.05
 
 
 def rank_starts(
-    problem: FitProblem,
-    weights: Array,
-    rng: np.random.Generator,
-    n_candidates: int = CANDIDATES,
+    problem: FitProblem, weights: Array, rng: np.random.Generator
 ) -> list[Array]:
     """Starting means, the most promising one first.
 
@@ -37,7 +34,7 @@ def rank_starts(
     optimum, and the direction to it comes for free.
     """
     rough, own = _rough_problem(problem, weights, rng)
-    means = list(_spread_points(problem.data, weights, n_candidates, rng))
+    means = list(_spread_points(problem.data, weights, _CANDIDATES, rng))
     estimates = rough.profile(means, len(means) * [own])
     central = min(estimates, key=lambda estimate: _variance(estimate.logs, own))
     mean, _, _ = intrinsic_mean(
@@ -67,7 +64,7 @@ def central_start(
 ) -> Array:
     """The most central of a few data points."""
     rough, own = _rough_problem(problem, weights, rng)
-    means = _spread_points(problem.data, weights, CANDIDATES, rng)
+    means = _spread_points(problem.data, weights, _CANDIDATES, rng)
     logs = rough.log_maps(list(means))
     problem.count(rough)
     return np.asarray(means[int(np.argmin([_variance(log, own) for log in logs]))])
