@@ -100,7 +100,9 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
                 f"n_clusters={count} must not exceed the number of rows, "
                 f"{len(problem.data)}"
             )
-        total = len(weights) if sample_weight is None else float(np.sum(sample_weight))
+        total = float(len(weights))
+        if sample_weight is not None:
+            total = float(np.asarray(sample_weight, dtype=np.float64).sum())
         best: Clusters | None = None
         for _ in range(check_count("n_init", self.n_init)):
             centers = self._first_centers(problem, weights, rng)

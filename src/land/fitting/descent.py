@@ -140,7 +140,8 @@ def advance(problem: FitProblem, searches: Sequence[MeanSearch], tol: float) -> 
     for search, gradient, frame in zip(active, gradients, frames, strict=True):
         search.receive_gradient(gradient, frame)
         _, slope = search.direction()
-        resolved = max(tol, search.estimate.log_constant.stderr)
+        noise = search.estimate.log_constant.stderr - problem.tol
+        resolved = max(tol, noise)
         search.converged = bool(-0.5 * slope < resolved)
     _line_search(problem, [search for search in active if not search.converged])
 
@@ -157,26 +158,19 @@ def _line_search(problem: FitProblem, searches: Sequence[MeanSearch]) -> None:
         if not waiting:
             return
         steps = [lengths[id(search)] * search.direction()[0] for search in waiting]
-        tangents = [
-            search.frame @ step for search, step in zip(waiting, steps, strict=True)
-        ]
-        means, transports = _follow_geodesics(problem, waiting, tangents)
-        trials = problem.profile(
-            means,
-            [search.weights for search in waiting],
-            [search.estimate.covariance for search in waiting],
-            _nearby_curves(waiting, steps),
-        )
+        outcomes = _try_steps(problem, waiting, steps)
         rejected = []
-        for search, step, trial, transport in zip(
-            waiting, steps, trials, transports, strict=True
+        for search, step, (trial, transport) in zip(
+            waiting, steps, outcomes, strict=True
         ):
             length = lengths[id(search)]
             slope = search.direction()[1]
-            rise = trial.objective - search.estimate.objective
-            if rise < _ARMIJO * length * slope:
-                search.accept(trial, step, transport)
-                continue
+            rise = np.inf
+            if trial is not None:
+                rise = trial.objective - search.estimate.objective
+                if rise < _ARMIJO * length * slope:
+                    search.accept(trial, step, transport)
+                    continue
             # Minimum of the parabola through what is known.
             parabola = -0.5 * slope * length**2 / (rise - slope * length)
             shorter = float(np.clip(parabola, 0.1 * length, 0.5 * length))
@@ -185,6 +179,33 @@ def _line_search(problem: FitProblem, searches: Sequence[MeanSearch]) -> None:
         waiting = rejected
     for search in waiting:
         search.reject()
+
+
+def _try_steps(
+    problem: FitProblem, searches: Sequence[MeanSearch], steps: Sequence[Array]
+) -> list[tuple[Estimate | None, Array]]:
+    """Estimates after steps, none where they lead too far; derivatives of Exp."""
+    tangents = [
+        search.frame @ step for search, step in zip(searches, steps, strict=True)
+    ]
+    means, transports = _follow_geodesics(problem, searches, tangents)
+    inside = [
+        k
+        for k, mean in enumerate(means)
+        if np.all(np.isfinite(mean)) and problem.encloses(mean)
+    ]
+    trials: list[Estimate | None] = [None] * len(means)
+    if inside:
+        own = [searches[k] for k in inside]
+        found = problem.profile(
+            [means[k] for k in inside],
+            [search.weights for search in own],
+            [search.estimate.covariance for search in own],
+            _nearby_curves(own, [steps[k] for k in inside]),
+        )
+        for k, trial in zip(inside, found, strict=True):
+            trials[k] = trial
+    return list(zip(trials, transports, strict=True))
 
 
 def _nearby_curves(

@@ -73,6 +73,8 @@ def _data_gradients(
         for part in zip(estimates, weights, frames, strict=True)
     ]
     moved = np.concatenate([part.bases() for part in parts])
+    if not len(moved):  # all data lie at the means
+        return [np.zeros(metric.dim) for _ in parts]
     curves = [part.curves for part in parts for _ in range(2)]
     targets = [problem.data[part.rows] for part in parts for _ in range(2)]
     problem.n_log_maps += len(moved)

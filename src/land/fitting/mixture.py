@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from land.fitting.descent import MeanSearch, advance
 from land.fitting.least_squares import empirical_covariance
 from land.fitting.problem import Estimate, FitProblem
-from land.fitting.single import FitSettings
+from land.fitting.single import FitSettings, fit_one
 from land.fitting.starts import rank_starts, sample_rows
 from land.geodesics import LogMap
 
@@ -82,6 +82,9 @@ def fit_mixture(
     -------
     The mixture, and whether the stopping rule was met.
     """
+    if rivals[0].shape[1] == 1:
+        estimate, converged = fit_one(problem, weights, "least_squares", settings, rng)
+        return _expect(weights, [estimate], np.ones(1)), converged
     with problem.rougher(_ROUGHER):
         mixture = _race(problem, weights, rivals, rng)
         problem.record(mixture.objective, mixture.estimates, mixture.proportions)
@@ -200,7 +203,7 @@ def _iterate(
         ]
         starved = mixture.starved
         fed = [search for k, search in enumerate(searches) if k not in starved]
-        advance(problem, fed, tol)
+        advance(problem, fed, 0.1 * tol)
         before = mixture.objective
         mixture = _expect(
             weights,
@@ -259,7 +262,11 @@ def _expect(
 
 
 def _component_weights(weights: Array, responsibilities: Array) -> list[Array]:
-    """Weights of the data within each component, which sum to one."""
+    """Weights of the data within each component, which sum to one.
+
+    A component without any data looks at all of them.
+    """
     shares = weights[:, None] * responsibilities
-    totals = np.maximum(shares.sum(axis=0), 1e-300)
-    return list((shares / totals).T)
+    totals = shares.sum(axis=0)
+    shares = np.where(totals > 0.0, shares, weights[:, None])
+    return list((shares / shares.sum(axis=0)).T)

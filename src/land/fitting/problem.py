@@ -150,6 +150,19 @@ class FitProblem:
         """Variance that is added to every direction of the tangent space."""
         return _RIDGE * max(float(np.mean(np.var(self.data, axis=0))), 1e-300)
 
+    def encloses(self, mean: Array) -> bool:
+        """Whether a mean lies in the data's covariance ellipsoid that holds them all.
+
+        From far outside, the paper's volume element makes thin distributions cheap: the
+        likelihood has optima there that nobody wants.
+        """
+        center = self.data.mean(axis=0)
+        scatter = np.atleast_2d(np.cov(self.data.T, bias=True))
+        factor = cholesky(scatter + self.ridge * np.eye(len(center)))
+        offsets = np.concatenate([self.data, mean[None]]) - center
+        radii = np.linalg.norm(np.linalg.solve(factor, offsets.T), axis=0)
+        return bool(radii[-1] <= radii[:-1].max())
+
     def log_maps(
         self, means: Sequence[Array], near: Sequence[LogMap] | None = None
     ) -> list[LogMap]:

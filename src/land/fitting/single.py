@@ -21,7 +21,7 @@ Optimizer = Literal["auto", "paper"]
 Init = Literal["least_squares", "random"]
 
 # Starts from which the default optimizer descends.
-_RIVALS = 2
+_RIVALS = 3
 
 
 @dataclass(frozen=True)

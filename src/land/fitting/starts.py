@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 
 from land.density.constant import model_shares
 from land.fitting.least_squares import intrinsic_mean
@@ -44,19 +43,10 @@ def rank_starts(
     for _ in range(_STEPS):
         estimates = _improve(rough, estimates, own)
     problem.count(rough)
-    # Far from the data, the paper's volume element can make thin distributions look
-    # good: such means are a last resort.
-    off_data = _off_data(np.stack([each.mean for each in estimates]), problem.data)
+    outside = np.array([not problem.encloses(each.mean) for each in estimates])
     objectives = np.array([each.objective for each in estimates])
-    order = np.lexsort([objectives, off_data])
+    order = np.lexsort([objectives, outside])
     return [estimates[k].mean for k in order]
-
-
-def _off_data(means: Array, data: Array) -> NDArray[np.bool_]:
-    """Whether means lie farther from the data than the data lie from each other."""
-    tree = KDTree(np.unique(data, axis=0))
-    spacing = tree.query(tree.data, min(2, tree.n))[0].max()
-    return np.asarray(tree.query(means)[0] > 2.0 * spacing)
 
 
 def central_start(

@@ -1,0 +1,90 @@
+"""Riemannian k-means against scikit-learn's in flat space, and along curves."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import land
+from land.metrics import EuclideanMetric
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 3.0]])
+    return np.concatenate([center + rng.normal(size=(30, 2)) for center in centers])
+
+
+def test_flat_space_gives_k_means(clusters):
+    start = clusters[[0, 30, 60]]
+    truth = KMeans(3, init=start, n_init=1, tol=1e-10).fit(clusters)
+    found = land.RiemannianKMeans(
+        3, metric=EuclideanMetric(2), init=start, tol=1e-8
+    ).fit(clusters)
+    assert found.converged_
+    np.testing.assert_allclose(
+        found.cluster_centers_, truth.cluster_centers_, atol=1e-6
+    )
+    np.testing.assert_array_equal(found.labels_, truth.labels_)
+    assert found.inertia_ == pytest.approx(truth.inertia_)
+    np.testing.assert_allclose(
+        found.transform(clusters), truth.transform(clusters), atol=1e-6
+    )
+    np.testing.assert_array_equal(found.predict(clusters), truth.predict(clusters))
+
+
+def test_weights_are_repetitions_in_flat_space(clusters):
+    weights = np.random.default_rng(1).integers(1, 4, size=len(clusters))
+    start = clusters[[0, 30, 60]]
+    options = {"metric": EuclideanMetric(2), "init": start, "tol": 1e-8}
+    weighted = land.RiemannianKMeans(3, **options).fit(clusters, sample_weight=weights)
+    repeated = land.RiemannianKMeans(3, **options).fit(
+        np.repeat(clusters, weights, axis=0)
+    )
+    np.testing.assert_allclose(
+        weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-6
+    )
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_)
+
+
+def test_centres_are_the_intrinsic_means_of_their_clusters():
+    data, _ = land.datasets.make_two_moons(80, random_state=0)
+    found = land.RiemannianKMeans(2, sigma=0.2, tol=1e-3, random_state=0).fit(data)
+    assert found.converged_
+    np.testing.assert_array_equal(found.predict(data), found.labels_)
+    distances = found.transform(data)
+    assert found.inertia_ == pytest.approx(np.sum(distances.min(axis=1) ** 2), rel=1e-3)
+    for k, center in enumerate(found.cluster_centers_):
+        logs = land.log_map(found.metric_, center, data[found.labels_ == k])
+        drift = logs.tangents.mean(axis=0)
+        spread = np.sqrt(np.mean(logs.lengths**2))
+        assert np.sqrt(found.metric_.inner(center, drift, drift)) < 0.01 * spread
+
+
+def test_bad_parameters(clusters):
+    with pytest.raises(ValueError, match="n_clusters=99 must not exceed"):
+        land.RiemannianKMeans(99).fit(clusters)
+    with pytest.raises(ValueError, match="init must be 'k-means"):
+        land.RiemannianKMeans(2, init="magic").fit(clusters)
+    with pytest.raises(ValueError, match="init must have 2 rows"):
+        land.RiemannianKMeans(2, init=clusters[:3]).fit(clusters)
+    with pytest.warns(RuntimeWarning, match="clusters are empty"):
+        land.RiemannianKMeans(3, metric=EuclideanMetric(2), random_state=0).fit(
+            np.repeat(clusters[:2], 2, axis=0)
+        )
+
+
+# The check of weights has more columns than rows, and a UserWarning is due.
+@pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* clusters are empty:RuntimeWarning")
+@parametrize_with_checks(
+    [land.RiemannianKMeans(2, max_iter=2)],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "the metric is learned from the rows as they are, whatever their weights"
+        ),
+    },
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)

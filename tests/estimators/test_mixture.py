@@ -1,0 +1,132 @@
+"""Mixtures against scikit-learn's in flat space, against one LAND, and on the moons."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.mixture import GaussianMixture
+
+import land
+from land.metrics import EuclideanMetric
+
+FAST = {"n_samples": 500, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    rng = np.random.default_rng(0)
+    shapes = [[[1.0, 0.4], [0.0, 0.5]], [[0.5, 0.0], [0.3, 0.9]]]
+    centers = [[0.0, 0.0], [2.5, 2.0]]
+    return np.concatenate(
+        [
+            np.array(center) + rng.normal(size=(60 + 30 * k, 2)) @ np.array(shape)
+            for k, (center, shape) in enumerate(zip(centers, shapes, strict=True))
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def flat(clusters):
+    model = land.LANDMixture(2, metric=EuclideanMetric(2), tol=1e-9, **FAST)
+    return model.fit(clusters)
+
+
+def test_flat_space_gives_the_gaussian_mixture(clusters, flat):
+    truth = GaussianMixture(2, tol=1e-9, max_iter=1000, random_state=0).fit(clusters)
+    order = np.argsort(truth.means_[:, 0])
+    mine = np.argsort(flat.means_[:, 0])
+    assert flat.converged_
+    np.testing.assert_allclose(flat.means_[mine], truth.means_[order], atol=1e-3)
+    np.testing.assert_allclose(flat.weights_[mine], truth.weights_[order], atol=1e-3)
+    np.testing.assert_allclose(
+        flat.covariances_[mine], truth.covariances_[order], atol=1e-3
+    )
+    assert flat.score(clusters) == pytest.approx(truth.score(clusters), abs=1e-4)
+    assert flat.bic(clusters) == pytest.approx(truth.bic(clusters), rel=1e-4)
+    assert flat.aic(clusters) == pytest.approx(truth.aic(clusters), rel=1e-4)
+    shares = flat.predict_proba(clusters)[:, mine]
+    np.testing.assert_allclose(
+        shares, truth.predict_proba(clusters)[:, order], atol=1e-3
+    )
+    np.testing.assert_array_equal(flat.predict(clusters), flat.fit_predict(clusters))
+
+
+def test_samples_come_with_labels(flat):
+    points, labels = flat.sample(400, random_state=0)
+    assert points.shape == (400, 2)
+    assert np.all(np.diff(labels) >= 0)
+    np.testing.assert_allclose(np.bincount(labels) / 400, flat.weights_, atol=0.1)
+    for k in range(2):
+        own = points[labels == k]
+        np.testing.assert_allclose(own.mean(axis=0), flat.means_[k], atol=0.3)
+    again, _ = flat.sample(400, random_state=0)
+    np.testing.assert_array_equal(points, again)
+
+
+def test_one_component_is_one_distribution():
+    data = land.datasets.make_half_ellipse(60, random_state=0)
+    one = land.LAND(**FAST).fit(data)
+    mixture = land.LANDMixture(1, **FAST).fit(data)
+    assert mixture.weights_ == pytest.approx([1.0])
+    slack = 3.0 * one.log_constant_stderr_ + 1e-3
+    assert mixture.objective_ == pytest.approx(one.objective_, abs=slack)
+
+
+@pytest.mark.slow
+def test_two_moons_are_found():
+    data, labels = land.datasets.make_two_moons(random_state=0)
+    model = land.LANDMixture(2, n_samples=1500, random_state=0).fit(data)
+    gaussian = GaussianMixture(2, random_state=0).fit(data)
+    assert land.f_measure(labels, gaussian.predict(data)) < 0.9
+    assert land.f_measure(labels, model.predict(data)) >= 0.98
+    falls = np.diff([step.objective for step in model.history_])
+    assert np.all(falls <= 0.01)  # the rough and the fine phase differ by their rays
+
+
+@pytest.mark.parametrize("init", ["gmm", "least_squares", "random", "given"])
+@pytest.mark.parametrize("method", ["ml", "least_squares"])
+def test_every_start(clusters, init, method):
+    options = {"metric": EuclideanMetric(2), "method": method, "n_init": 2, **FAST}
+    start = clusters[[0, -1]] if init == "given" else init
+    model = land.LANDMixture(2, init=start, **options).fit(clusters)
+    assert model.converged_
+    assert np.ptp(model.means_[:, 0]) > 1.5
+    assert clone(model).get_params()["n_init"] == 2
+
+
+def test_least_squares_is_k_means_with_covariances(clusters):
+    metric = EuclideanMetric(2)
+    model = land.LANDMixture(2, metric=metric, method="least_squares", **FAST)
+    labels = model.fit_predict(clusters)
+    centers = land.RiemannianKMeans(2, metric=metric, random_state=0).fit(clusters)
+    order = np.argsort(centers.cluster_centers_[:, 0])
+    found = np.sort(model.means_[:, 0])
+    np.testing.assert_allclose(found, centers.cluster_centers_[order, 0], atol=1e-6)
+    k = int(np.argmin(model.means_[:, 0]))
+    members = clusters[centers.labels_ == order[0]]
+    np.testing.assert_allclose(model.covariances_[k], np.cov(members.T), rtol=1e-4)
+    assert len(labels) == len(clusters)
+
+
+def test_too_many_components(clusters):
+    few = clusters[:5]
+    with pytest.raises(ValueError, match="n_components=6 must not exceed"):
+        land.LANDMixture(6, **FAST).fit(few)
+    data = np.repeat(clusters[:3], 4, axis=0)
+    model = land.LANDMixture(3, metric=EuclideanMetric(2), **FAST).fit(data)
+    assert np.all(np.isfinite(model.score_samples(data)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_components": 0}, "n_components must be at least 1"),
+        ({"init": "magic"}, "init must be 'gmm', 'least_squares', 'random' or means"),
+        ({"init": np.zeros((3, 2))}, "init must have 2 rows"),
+        ({"optimizer": "paper"}, "use optimizer='auto' for mixtures"),
+        ({"n_init": 0}, "n_init must be at least 1"),
+    ],
+)
+def test_bad_parameters(clusters, change, message):
+    model = land.LANDMixture(**({"n_components": 2} | change))
+    with pytest.raises(ValueError, match=message):
+        model.fit(clusters)

@@ -1,0 +1,46 @@
+"""How good the optimum is, and whether a model finds itself again in its samples."""
+
+import numpy as np
+import pytest
+
+import land
+
+FAST = {"n_samples": 1000, "random_state": 0}
+
+
+@pytest.fixture(scope="module", params=["half_ellipse", "circle"])
+def data(request):
+    return getattr(land.datasets, f"make_{request.param}")(60, random_state=0)
+
+
+@pytest.mark.slow
+def test_default_is_no_worse_than_the_paper_and_random_restarts(data):
+    default = land.LAND(**FAST).fit(data)
+    slack = 3.0 * default.log_constant_stderr_ + 2e-3
+    paper = land.LAND(optimizer="paper", **FAST).fit(data)
+    assert default.objective_ <= paper.objective_ + slack
+    least_squares = land.LAND(method="least_squares", **FAST).fit(data)
+    assert default.objective_ < least_squares.objective_
+    for seed in range(3):
+        options = FAST | {"random_state": seed}
+        restart = land.LAND(init="random", **options).fit(data)
+        assert default.objective_ <= restart.objective_ + slack
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("volume", ["paper", "exact"])
+def test_a_model_is_recovered_from_its_samples(volume):
+    data = land.datasets.make_half_ellipse(100, random_state=0)
+    metric = land.metrics.LocalDiagonalMetric(data, sigma=0.4, rho=0.3)
+    options = {"metric": metric, "volume": volume, **FAST}
+    model = land.LAND(**options).fit(data)
+    n = 1500
+    samples = model.sample(n, random_state=1)
+    again = land.LAND(init=model.mean_, **options).fit(samples)
+    # Errors of a mean and a second moment of n draws, in standard deviations; the
+    # constant's curvature makes both a little larger than those of a normal.
+    factor = np.linalg.cholesky(model.covariance_)
+    shift = np.linalg.solve(factor, again.mean_ - model.mean_)
+    assert np.linalg.norm(shift) < 6.0 * np.sqrt(2.0 / n)
+    whitened = np.linalg.solve(factor, np.linalg.solve(factor, again.covariance_).T)
+    assert np.abs(whitened - np.eye(2)).max() < 6.0 * np.sqrt(2.0 / n)
