@@ -23,7 +23,14 @@ html_title = f"land {release}"
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-autodoc_default_options = {"members": True}
+autodoc_default_options = {
+    "members": True,
+    # scikit-learn adds these to every estimator; their docstrings refer to its docs.
+    "exclude-members": (
+        "set_fit_request, set_score_request, set_transform_request, "
+        "set_predict_request, get_metadata_routing, set_output"
+    ),
+}
 autodoc_typehints = "none"  # docstrings give types in words and shapes
 autosummary_generate = True
 autosummary_ignore_module_all = False
