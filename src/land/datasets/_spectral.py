@@ -30,7 +30,7 @@ def sleep_spectrogram(
     taper: str = "hamming",
     scaling: Scaling = "amplitude",
 ) -> tuple[FloatArray, Stages]:
-    """Compute log(1 + |f|) of the short-time Fourier transform f, within stages.
+    """Compute ``log(1 + |f|)`` of the short-time Fourier transform f, within stages.
 
     A window counts only if all of it lies in epochs of one stage: windows at a change
     of stage, and those that touch an epoch without a score, are dropped.
@@ -50,7 +50,7 @@ def sleep_spectrogram(
     taper : str
         Shape of a window, a name that `scipy.signal.get_window` knows.
     scaling : {"amplitude", "raw"}
-        Whether |f| is divided by the sum of the taper, so that a sine of amplitude a
+        Whether ``|f|`` is divided by the sum of the taper, so that a sine of amplitude a
         gives a / 2 whatever the length of the window, or left as the sum that the
         transform is. The logarithm makes this more than a factor.
 
@@ -118,7 +118,7 @@ def sleep_nmf_features(
 ) -> tuple[FloatArray, Stages]:
     """Compute the paper's features of sleep: factors of the short-time spectrum.
 
-    Windows of ten seconds that overlap by half, log(1 + |f|) of their Fourier
+    Windows of ten seconds that overlap by half, ``log(1 + |f|)`` of their Fourier
     transforms, and the coefficients of a non-negative matrix factorisation of the
     result, the best of several random starts (section 4.2 of the paper).
 
@@ -136,7 +136,7 @@ def sleep_nmf_features(
     n_starts : int
         Number of random starts; the factorisation with the least error is kept.
     scaling : {"amplitude", "raw"}
-        How |f| is scaled, see `sleep_spectrogram`.
+        How ``|f|`` is scaled, see `sleep_spectrogram`.
     standardize : bool
         Whether every feature is brought to mean zero and variance one. The paper does
         not say; its bandwidth sigma = 1 for every recording suggests such a scale.
