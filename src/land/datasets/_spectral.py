@@ -50,8 +50,8 @@ def sleep_spectrogram(
     taper : str
         Shape of a window, a name that `scipy.signal.get_window` knows.
     scaling : {"amplitude", "raw"}
-        Whether ``|f|`` is divided by the sum of the taper, so that a sine of amplitude a
-        gives a / 2 whatever the length of the window, or left as the sum that the
+        Whether ``|f|`` is divided by the sum of the taper, so that a sine of amplitude
+        a gives a / 2 whatever the length of the window, or left as the sum that the
         transform is. The logarithm makes this more than a factor.
 
     Returns
