@@ -1,30 +1,38 @@
-"""land: the Locally Adaptive Normal Distribution and the geodesics below it."""
+"""land: the Locally Adaptive Normal Distribution and the geodesics below it.
 
-from importlib.metadata import version
+Names are imported when they are first used, so that the command line answers at once
+where no mathematics is asked for.
+"""
 
-from land import datasets, metrics
-from land.density import LogConstant, log_constant
-from land.estimators import (
-    LAND,
-    LANDMixture,
-    RiemannianKMeans,
-    Selection,
-    f_measure,
-    select,
-)
-from land.geodesics import (
-    ExpJacobian,
-    ExpMap,
-    Geodesic,
-    LogMap,
-    exp_jacobian,
-    exp_log_det,
-    exp_map,
-    geodesic,
-    log_map,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("land")
+if TYPE_CHECKING:
+    from land import datasets, metrics
+    from land.density import LogConstant, log_constant
+    from land.estimators import (
+        LAND,
+        LANDMixture,
+        ModelFileError,
+        RiemannianKMeans,
+        Selection,
+        f_measure,
+        load,
+        select,
+    )
+    from land.geodesics import (
+        ExpJacobian,
+        ExpMap,
+        Geodesic,
+        LogMap,
+        exp_jacobian,
+        exp_log_det,
+        exp_map,
+        geodesic,
+        log_map,
+    )
+
+    __version__: str
 
 __all__ = [
     "LAND",
@@ -34,6 +42,7 @@ __all__ = [
     "LANDMixture",
     "LogConstant",
     "LogMap",
+    "ModelFileError",
     "RiemannianKMeans",
     "Selection",
     "__version__",
@@ -43,8 +52,63 @@ __all__ = [
     "exp_map",
     "f_measure",
     "geodesic",
+    "load",
     "log_constant",
     "log_map",
     "metrics",
     "select",
 ]
+
+_MODULES = (
+    "datasets",
+    "density",
+    "estimators",
+    "experiments",
+    "fitting",
+    "geodesics",
+    "metrics",
+    "plotting",
+)
+_SOURCES = {
+    "land.density": ("LogConstant", "log_constant"),
+    "land.estimators": (
+        "LAND",
+        "LANDMixture",
+        "ModelFileError",
+        "RiemannianKMeans",
+        "Selection",
+        "f_measure",
+        "load",
+        "select",
+    ),
+    "land.geodesics": (
+        "ExpJacobian",
+        "ExpMap",
+        "Geodesic",
+        "LogMap",
+        "exp_jacobian",
+        "exp_log_det",
+        "exp_map",
+        "geodesic",
+        "log_map",
+    ),
+}
+_SOURCE_OF = {name: source for source, names in _SOURCES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import `name` on first use."""
+    if name == "__version__":
+        value: Any = import_module("importlib.metadata").version("land")
+    elif name in _SOURCE_OF:
+        value = getattr(import_module(_SOURCE_OF[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"land.{name}")
+    else:
+        raise AttributeError(f"module 'land' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

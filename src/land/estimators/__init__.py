@@ -1,16 +1,20 @@
 """scikit-learn estimators: validate, call, store."""
 
 from land.estimators.agreement import f_measure
+from land.estimators.archive import ModelFileError
 from land.estimators.clustering import RiemannianKMeans
 from land.estimators.distribution import LAND
+from land.estimators.files import load
 from land.estimators.mixture import LANDMixture
 from land.estimators.selection import Selection, select
 
 __all__ = [
     "LAND",
     "LANDMixture",
+    "ModelFileError",
     "RiemannianKMeans",
     "Selection",
     "f_measure",
+    "load",
     "select",
 ]

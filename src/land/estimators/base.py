@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,31 @@ class RiemannianEstimator(BaseEstimator):
     Subclasses have the parameters `sigma`, `rho`, `metric`, `max_iter`, `tol`
     and `random_state`.
     """
+
+    def save(
+        self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write the fitted model to a file; `land.load` reads it.
+
+        The file holds plain arrays and JSON, never pickle. It is written under another
+        name in the same folder and put in place once it is complete.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; by custom its name ends in ``.land``.
+        extra : mapping, optional
+            JSON values and arrays to store beside the model, by name;
+            `land.estimators.files.load_with_extra` returns them.
+
+        Notes
+        -----
+        A metric of your own is not stored, as code cannot be: hand it to `land.load`
+        again. `callback`, and a `random_state` that is not an integer, are left out.
+        """
+        from land.estimators import files  # it knows all estimators
+
+        files.save(self, path, extra)
 
     def _start_fit(
         self, X: Any, sample_weight: Any, **options: Any

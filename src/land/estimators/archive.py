@@ -1,0 +1,157 @@
+"""One file with a JSON header and plain arrays, read without trusting it.
+
+The file is a zip archive, which `numpy.load` and every unzip can open: ``header.json``
+and one ``NAME.npy`` for each array, all stored as they are. Nothing is compressed, so
+no member can be larger than the file; nothing is pickled, so nothing can be executed;
+nothing is extracted, so names of members lead nowhere.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import secrets
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+_HEADER = "header.json"
+_DTYPES = ("<f8", "<i8", "<i4", "|b1")
+_MOST_MEMBERS = 1000
+_LARGEST_HEADER = 2**24
+# Equal contents give equal bytes: the archive's format cannot do without a date.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be used; the message says why, in one line."""
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+) -> None:
+    """Write header and arrays to `path`, all of them or nothing."""
+    text = json.dumps(header, indent=1, allow_nan=False).encode()
+    with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            plain = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            np.lib.format.write_array(buffer, plain, (1, 0), allow_pickle=False)
+            member = zipfile.ZipInfo(f"{name}.npy", _DATE)
+            archive.writestr(member, buffer.getbuffer())
+
+
+def read_archive(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read what `write_archive` wrote; refuse everything else.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not such an archive, is damaged, or holds anything but a header
+        and plain arrays.
+    OSError
+        If the file cannot be opened.
+    """
+    name = os.fspath(path)
+    with Path(path).open("rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(f"{name} is not a regular file")
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                contents = _members(archive, status.st_size)
+            header = json.loads(contents.pop(_HEADER))
+            if not isinstance(header, dict):
+                raise ModelFileError("the header is not a JSON object")
+            arrays = {
+                member.removesuffix(".npy"): _array(member, content)
+                for member, content in contents.items()
+            }
+        except Exception as error:  # whatever a crafted file makes the parsers raise
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise ModelFileError(
+                f"{name} is not a land model file, or it is damaged: {reason}"
+            ) from None
+    return header, arrays
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A stream whose contents take the place of `path` once all is written.
+
+    Until then they are in a file of another name in the same folder, which is removed
+    if anything goes wrong. Links are followed; devices and pipes, which cannot be
+    replaced, are written to directly.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        buffer = io.BytesIO()  # where a device is, cannot be told
+        yield buffer
+        with target.open("wb") as stream:
+            stream.write(buffer.getbuffer())
+        return
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+    """Contents of all members; `size` is that of the file."""
+    members = archive.infolist()
+    names = [member.filename for member in members]
+    if len(members) > _MOST_MEMBERS or len(set(names)) < len(names):
+        raise ModelFileError("too many members, or two of the same name")
+    if _HEADER not in names:
+        raise ModelFileError(f"it has no {_HEADER}")
+    for member in members:
+        if member.filename != _HEADER and not member.filename.endswith(".npy"):
+            raise ModelFileError(f"unexpected member {member.filename[:60]!r}")
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+            raise ModelFileError(
+                f"member {member.filename[:60]!r} is compressed or encrypted"
+            )
+    if archive.getinfo(_HEADER).file_size > _LARGEST_HEADER:
+        raise ModelFileError("the header is too large")
+    if sum(member.file_size for member in members) > size:
+        raise ModelFileError("members are larger than the file")
+    return {member.filename: archive.read(member) for member in members}
+
+
+def _array(name: str, content: bytes) -> np.ndarray:
+    """The array in a file of NumPy's format; its size is checked before it is made."""
+    buffer = io.BytesIO(content)
+    if np.lib.format.read_magic(buffer) != (1, 0):
+        raise ModelFileError(
+            f"{name[:60]!r} is in an unknown version of NumPy's format"
+        )
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(buffer)
+    if dtype.str not in _DTYPES:
+        raise ModelFileError(
+            f"{name[:60]!r} holds {dtype}, which is not a plain number"
+        )
+    plain = buffer.read()
+    if math.prod(shape) * dtype.itemsize != len(plain) or min(shape, default=0) < 0:
+        raise ModelFileError(
+            f"{name[:60]!r} does not have the size of its shape {shape}"
+        )
+    values = np.frombuffer(plain, dtype).astype(dtype.newbyteorder("="))
+    return values.reshape(shape, order="F" if fortran_order else "C")
