@@ -1,0 +1,72 @@
+"""Compiled code kept from one command to the next.
+
+Only the command line does this: a library has no business in the user's folders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from pathlib import Path
+
+# Shorter compilations are not worth a file.
+_SECONDS = 0.1
+
+
+def enable() -> Path | None:
+    """Make JAX keep what it compiles; returns where, or None if it cannot.
+
+    LAND_NO_CACHE switches it off. A folder that cannot be made or written is no error.
+    """
+    if os.environ.get("LAND_NO_CACHE"):
+        return None
+    import jax
+
+    chosen = jax.config.values.get("jax_compilation_cache_dir")
+    if chosen:  # by the user, who knows better
+        return Path(str(chosen))
+    try:
+        folder = cache_folder() / f"jax-{_machine()}"
+        # Code is loaded from here: it must be writable for its owner only.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK) or not _is_own(folder):
+            return None
+    except (OSError, RuntimeError):
+        return None
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS)
+    return folder
+
+
+def cache_folder() -> Path:
+    """The user's cache folder for this program, by the platform's custom."""
+    named = os.environ.get("XDG_CACHE_HOME")
+    if named and Path(named).is_absolute():
+        return Path(named) / "land"
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"]) / "land" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "land"
+    return Path.home() / ".cache" / "land"
+
+
+def _is_own(folder: Path) -> bool:
+    status = folder.stat()
+    return not hasattr(os, "getuid") or (
+        status.st_uid == os.getuid() and not status.st_mode & 0o022
+    )
+
+
+def _machine() -> str:
+    """A name for this kind of machine and JAX: code of another one may not run here."""
+    from importlib.metadata import version
+
+    parts = [version("jax"), version("jaxlib"), platform.machine()]
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        parts += sorted({line for line in lines if line.startswith(("flags", "model"))})
+    except OSError:
+        parts.append(platform.processor())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

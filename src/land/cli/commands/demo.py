@@ -1,0 +1,121 @@
+"""LAND against a Gaussian mixture and least squares on built-in data.
+
+Writes a figure and a table. The models are fitted to half of the data; the table has
+the mean log density of the other half, and for clusters the F-measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from land.cli import options as shared
+from land.cli.console import Console
+
+HELP = "compare LAND with other models on built-in data: a figure and a table"
+_ROWS, _EFFORT, _GRID = 200, 600, 36
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("land-demo"),
+        metavar="FOLDER",
+        help="folder for figure and table (default: %(default)s)",
+    )
+    shared.add_seed(parser)
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Run the command."""
+    started = time.perf_counter()
+    options.output.mkdir(parents=True, exist_ok=True)
+    console.say("comparing models on built-in data; the first run compiles")
+    from land.cli.figures import draw_density, new_figure, save_figure
+    from land.cli.output import write_table
+
+    rows: list[dict[str, Any]] = []
+    datasets = _datasets(options.seed)
+    figure, axes = new_figure(len(datasets), 3, (10.0, 5.6))
+    for panels, (name, X, labels) in zip(axes, datasets, strict=True):
+        train, test = X[::2], X[1::2]
+        models = _models(1 if labels is None else 2, options.seed, console)
+        for ax, (title, model) in zip(panels, models.items(), strict=True):
+            with console.working(f"{name}: {title}"):
+                model.fit(train)
+                row: dict[str, Any] = {"data": name, "model": title}
+                row["held_out_log_density"] = float(model.score_samples(test).mean())
+                clusters = None if labels is None else model.predict(test)
+                row["f_measure"] = _f_measure(labels, clusters)
+                draw_density(ax, model, train, _GRID)
+            ax.set_title(f"{title}: {row['held_out_log_density']:.2f}", fontsize=9)
+            ax.set_xticks([])
+            ax.set_yticks([])
+            rows.append(row)
+    files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
+    for file in files[:2]:
+        save_figure(figure, file)
+    write_table(files[2], {key: [row[key] for row in rows] for key in rows[0]})
+    seconds = time.perf_counter() - started
+    places = f"figure: {files[0]}, {files[1]}\ntable: {files[2]}  ({seconds:.0f} s)"
+    result = {"rows": rows, "files": [str(file) for file in files], "seconds": seconds}
+    console.result(f"{_text(rows)}\n{places}", result)
+    return 0
+
+
+def _datasets(seed: int) -> list[tuple[str, Any, Any]]:
+    """Names, data and classes, if there are any."""
+    import numpy as np
+
+    from land import datasets
+
+    curve = datasets.make_half_ellipse(2 * _ROWS, random_state=seed)
+    moons, classes = datasets.make_two_moons(2 * _ROWS, random_state=seed)
+    order = np.random.default_rng(seed).permutation(2 * _ROWS)
+    return [
+        ("half-ellipse", curve[order], None),
+        ("two moons", moons[order], classes[order]),
+    ]
+
+
+def _models(count: int, seed: int, console: Console) -> dict[str, Any]:
+    from sklearn.mixture import GaussianMixture
+
+    from land.cli import cache
+    from land.estimators import LANDMixture
+
+    cache.enable()
+    common: dict[str, Any] = {
+        "n_samples": _EFFORT,
+        "random_state": seed,
+        "callback": console.step,
+    }
+    return {
+        "LAND": LANDMixture(count, **common),
+        "least squares": LANDMixture(count, method="least_squares", **common),
+        "Gaussian mixture": GaussianMixture(count, random_state=seed),
+    }
+
+
+def _f_measure(labels: Any, clusters: Any) -> float | None:
+    """Agreement of clusters with the classes of the second half of the data."""
+    from land.estimators import f_measure
+
+    return None if clusters is None else f_measure(labels[1::2], clusters)
+
+
+def _text(rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'data':<14}{'model':<18}{'held-out log density':>22}{'F-measure':>12}"]
+    for row in rows:
+        agreement = "" if row["f_measure"] is None else f"{row['f_measure']:.3f}"
+        lines.append(
+            f"{row['data']:<14}{row['model']:<18}{row['held_out_log_density']:>22.3f}"
+            f"{agreement:>12}"
+        )
+    lines.append("(higher is better for both; held-out: mean over rows not fitted to)")
+    return "\n".join(lines)

@@ -1,0 +1,139 @@
+"""Fit a LAND, or a mixture of them, to the rows of a table.
+
+An interrupt (Ctrl-C) ends the fit early: the model reached so far is written, marked
+as interrupted, and the exit code is 130.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from land.cli import options as shared
+from land.cli.console import Console
+from land.cli.errors import INTERRUPTED, UsageError
+
+HELP = "fit a model to a table and write it to a file"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    shared.add_data(parser, fitted=False)
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="MODEL", help="model file"
+    )
+    parser.add_argument(
+        "-k",
+        "--components",
+        type=shared.count,
+        default=1,
+        metavar="K",
+        help="number of components (default: 1)",
+    )
+    parser.add_argument(
+        "--sigma",
+        type=shared.number_or_auto,
+        default="auto",
+        help="size of the neighbourhoods, or auto (default)",
+    )
+    parser.add_argument(
+        "--optimizer", choices=("auto", "paper"), default="auto", help="paper: K=1 only"
+    )
+    parser.add_argument(
+        "--n-init",
+        type=shared.count,
+        default=1,
+        metavar="N",
+        help="fits to choose from",
+    )
+    shared.add_fit(parser)
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Run the command."""
+    _check(options)
+    from land.cli.data import read_data
+    from land.cli.models import describe_new, standardize
+    from land.cli.output import check_output
+    from land.cli.summaries import agreement, summary
+
+    check_output(options.output)
+    data = read_data(options, console)
+    scaling = standardize(data.X) if options.standardize else None
+    what = (
+        "1 component" if options.components == 1 else f"{options.components} components"
+    )
+    started = time.perf_counter()
+    with console.working(f"fitting {what}"):
+        model = build(options, console)
+        model.fit(data.X if scaling is None else (data.X - scaling[0]) / scaling[1])
+    seconds = time.perf_counter() - started
+    interrupted = was_interrupted(console)
+    model.callback = None
+    stored = replace(describe_new(model, data, scaling), interrupted=interrupted)
+    # Written before anything else is computed, so that nothing can cost the model.
+    stored.save(options.output, console)
+    result = summary(stored) | {"seconds": seconds, "model": str(options.output)}
+    if not interrupted:
+        result |= agreement(stored, data, console)
+    console.result(_text(result), result)
+    if interrupted:
+        console.error(f"interrupted; the model so far is in {options.output}")
+        return INTERRUPTED
+    return 0
+
+
+def build(options: argparse.Namespace, console: Console) -> Any:
+    """The estimator that the arguments describe; imports what it needs."""
+    from land.cli import cache
+    from land.estimators import LAND, LANDMixture
+
+    cache.enable()
+    settings = {
+        "sigma": options.sigma,
+        "rho": options.rho,
+        "method": options.method,
+        "volume": options.volume,
+        "optimizer": options.optimizer,
+        "n_samples": options.n_samples,
+        "max_iter": options.max_iter,
+        "tol": options.tol,
+        "random_state": options.seed,
+        "callback": console.step,
+    }
+    if options.init is not None:
+        settings["init"] = options.init
+    if options.components == 1:
+        return LAND(**settings)
+    return LANDMixture(options.components, n_init=options.n_init, **settings)
+
+
+def was_interrupted(console: Console) -> bool:
+    """Whether an estimator has said that it was interrupted and kept what it had."""
+    return any(text.startswith("the fit was interrupted") for text in console.warnings)
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.components > 1 and options.optimizer == "paper":
+        raise UsageError(
+            "--optimizer paper is for one component; leave it out, or -k 1"
+        )
+    if options.components == 1 and options.init == "gmm":
+        raise UsageError("--init gmm is for mixtures; use least_squares or random")
+    if options.init not in (None, "gmm", "least_squares", "random"):
+        raise UsageError(
+            f"--init must be gmm, least_squares or random, got {options.init!r}"
+        )
+
+
+def _text(result: dict[str, Any]) -> str:
+    from land.cli.summaries import model_text
+
+    lines = [model_text(result)]
+    if "f_measure" in result:
+        lines.append(f"F-measure against {result['label']}: {result['f_measure']:.4f}")
+    lines.append(f"model: {result['model']}  ({result['seconds']:.1f} s)")
+    return "\n".join(lines)

@@ -1,0 +1,67 @@
+"""Log densities of the rows of a table under a model.
+
+They are with respect to the units of the table, whether or not the model was fitted
+to standardised columns, and can be compared with those of any other density.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from land.cli import options as shared
+from land.cli.console import Console
+
+HELP = "log densities of the rows of a table"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    shared.add_model(parser)
+    shared.add_data(parser, fitted=True)
+    shared.add_output(parser, "the log densities")
+    parser.add_argument(
+        "--measure",
+        choices=("lebesgue", "riemannian"),
+        default="lebesgue",
+        help="density with respect to dx (default), or to the metric's volume",
+    )
+    parser.add_argument(
+        "--with-data", action="store_true", help="write the columns of the table too"
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Run the command."""
+    from land.cli.output import TABLES, check_output, write_table
+    from land.cli.rows import read_for_model, row_columns
+
+    check_output(options.output, TABLES)
+    stored, data = read_for_model(options, console)
+    with console.working(f"scoring {len(data.X)} rows"):
+        values = stored.log_density(data.X, options.measure)
+    total = float(values.sum())
+    n_parameters = stored.model._n_parameters()
+    result = {
+        "rows": len(values),
+        "measure": options.measure,
+        "mean_log_density": total / len(values),
+        "aic": 2.0 * n_parameters - 2.0 * total,
+        "bic": math.log(len(values)) * n_parameters - 2.0 * total,
+        "failed_rows": int((values != values).sum()),
+    }
+    text = (
+        f"{len(values)} rows: mean log density {result['mean_log_density']:.6g}, "
+        f"AIC {result['aic']:.6g}, BIC {result['bic']:.6g}"
+    )
+    columns = row_columns(data, options.with_data) | {"log_density": values}
+    if str(options.output) != "-":
+        write_table(options.output, columns)
+        result["output"] = str(options.output)
+        console.result(f"{text}\nlog densities: {options.output}", result)
+    elif options.json:
+        console.result("", result | {"row": data.rows, "log_density": values})
+    else:
+        write_table(options.output, columns)
+        console.say(text)
+    return 0

@@ -1,0 +1,41 @@
+"""Exit codes, and errors in one line."""
+
+from __future__ import annotations
+
+FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+
+class CommandError(Exception):
+    """A command cannot do what was asked; the message says why and what to try."""
+
+    code = FAILURE
+
+
+class UsageError(CommandError):
+    """The arguments make no sense together."""
+
+    code = USAGE
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}{_REMEDIES.get(type(error), '')}"
+    if isinstance(error, ModuleNotFoundError):
+        if error.name == "matplotlib":
+            return f"{text}; figures need it: pip install 'land[plot]'"
+        return f"{text}; install it, or land again"
+    if isinstance(error, MemoryError):
+        return "out of memory; try fewer rows"
+    if isinstance(error, (CommandError, ValueError, RuntimeError)):
+        return text or type(error).__name__
+    return f"unexpected {type(error).__name__}: {text}; --traceback shows more"
+
+
+_REMEDIES: dict[type[BaseException], str] = {
+    FileNotFoundError: "; check the path",
+    PermissionError: "; choose a place that you may use",
+    IsADirectoryError: "; name a file, not a folder",
+}
