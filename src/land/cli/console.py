@@ -15,7 +15,7 @@ from typing import Any, Self
 
 # Seconds between updates of a terminal's line; between lines of a log; and after which
 # a log hears that work goes on.
-_REDRAW, _PAUSE, _PATIENCE = 0.2, 0.5, 10.0
+_REDRAW, _PAUSE, _PATIENCE = 0.2, 0.5, 5.0
 # Warnings of libraries about themselves are none of the user's business.
 _SHOWN = (UserWarning, RuntimeWarning)
 

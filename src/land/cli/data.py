@@ -10,10 +10,15 @@ import numpy as np
 
 from land.cli.console import Console
 from land.cli.errors import CommandError
+from land.cli.problems import (
+    constant_problem,
+    is_constant,
+    is_row_number,
+    listed,
+    missing_problem,
+    text_problem,
+)
 from land.cli.tables import Table, read_table
-from land.cli.text_tables import is_number
-
-_MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -67,26 +72,44 @@ def read_data(
     chosen = _choose(table, options, label, expected)
     if expected is None:
         chosen = _leave_out(table, chosen, options, console)
-    else:
-        _check_text(table, chosen, options.decimal, ignorable=False)
-    X = np.stack([table.columns[k] for k in chosen], axis=1)
+    X, names = _numbers(table, chosen, options, fitting=expected is None)
     complete = np.all(np.isfinite(X), axis=1)
     if not complete.all():
-        _check_missing(table, chosen, complete, options.drop_missing)
         console.warn(
             f"{np.sum(~complete)} of {len(X)} rows are left out: values are missing"
         )
     data = Data(
         X=np.ascontiguousarray(X[complete]),
-        names=[table.names[k] for k in chosen],
+        names=names,
         rows=np.flatnonzero(complete) + 1,
         labels=None if label is None else _labels(table.columns[label])[complete],
         label_name=None if label is None else table.names[label],
     )
-    if expected is None:
-        _check_constant(data, table.source)
-    console.say(f"{len(data.X)} rows, columns {_listed(data.names)}")
+    console.say(f"{len(data.X)} rows, columns {listed(data.names)}")
     return data
+
+
+def _numbers(
+    table: Table, chosen: list[int], options: Any, fitting: bool
+) -> tuple[np.ndarray, list[str]]:
+    """The chosen columns as a matrix; all that is wrong with them at once."""
+    ignorable = fitting and not options.columns
+    problems = [
+        text_problem(table.names[k], table.columns[k], options.decimal, ignorable)
+        for k in chosen
+    ]
+    numeric = [k for k in chosen if table.columns[k].dtype != object]
+    names = [table.names[k] for k in numeric]
+    X = np.empty((len(table), 0))
+    if numeric:
+        X = np.stack([table.columns[k] for k in numeric], axis=1)
+        problems.append(missing_problem(names, X, options.drop_missing))
+        if fitting:
+            problems.append(constant_problem(names, X))
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise CommandError(f"{table.source}: {'; '.join(found)}")
+    return X, names
 
 
 def _choose(
@@ -98,8 +121,8 @@ def _choose(
     elif expected is not None and not set(expected) <= set(table.names):
         missing = [name for name in expected if name not in table.names]
         raise CommandError(
-            f"{table.source}: no column {missing[0]!r}, it has {_listed(table.names)}; "
-            f"say which columns stand for {_listed(expected)} with --columns"
+            f"{table.source}: no column {missing[0]!r}, it has {listed(table.names)}; "
+            f"say which columns stand for {listed(expected)} with --columns"
         )
     elif expected is not None:
         return [table.names.index(name) for name in expected]
@@ -111,12 +134,12 @@ def _choose(
     if not chosen or len(set(chosen)) < len(chosen):
         raise CommandError(
             "--columns and --exclude must leave columns that are all different; "
-            f"{table.source} has {_listed(table.names)}"
+            f"{table.source} has {listed(table.names)}"
         )
     if expected is not None and len(chosen) != len(expected):
         raise CommandError(
             f"--columns must name {len(expected)} columns, which stand for "
-            f"{_listed(expected)}, got {len(chosen)}"
+            f"{listed(expected)}, got {len(chosen)}"
         )
     return chosen
 
@@ -148,89 +171,35 @@ def _find(table: Table, wanted: str) -> int:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(table.names):
         return int(wanted) - 1
     raise CommandError(
-        f"{table.source}: no column {wanted!r}; it has {_listed(table.names)}"
+        f"{table.source}: no column {wanted!r}; it has {listed(table.names)}"
     )
 
 
 def _leave_out(
     table: Table, chosen: list[int], options: Any, console: Console
 ) -> list[int]:
-    """Columns without text, and if so asked without those that do not vary."""
-    if options.ignore_text and not options.columns:
-        texts = [k for k in chosen if table.columns[k].dtype == object]
+    """The columns without those that were not meant, as far as that was said."""
+    texts = [k for k in chosen if table.columns[k].dtype == object]
+    if options.ignore_text and not options.columns and texts:
         chosen = [k for k in chosen if k not in texts]
-        if texts:
-            names = _listed([table.names[k] for k in texts])
-            console.warn(f"columns left out because they hold text: {names}")
-    _check_text(table, chosen, options.decimal, ignorable=not options.columns)
-    if options.ignore_constant:
-        constant = [k for k in chosen if _is_constant(table.columns[k])]
+        names = listed([table.names[k] for k in texts])
+        console.warn(f"columns left out because they hold text: {names}")
+    numeric = [k for k in chosen if table.columns[k].dtype != object]
+    constant = [k for k in numeric if is_constant(table.columns[k])]
+    if options.ignore_constant and constant:
         chosen = [k for k in chosen if k not in constant]
-        if constant:
-            names = _listed([table.names[k] for k in constant])
-            console.warn(f"columns left out because they do not vary: {names}")
+        names = listed([table.names[k] for k in constant])
+        console.warn(f"columns left out because they do not vary: {names}")
     if not chosen:
         raise CommandError(f"{table.source}: no column of numbers is left")
-    return chosen
-
-
-def _check_text(table: Table, chosen: list[int], decimal: str, ignorable: bool) -> None:
-    for k in chosen:
-        column = table.columns[k]
-        if column.dtype != object:
-            continue
-        row, value = next(
-            (row, cell)
-            for row, cell in enumerate(column, 1)
-            if cell is not None and not is_number(cell, decimal)
-        )
-        name = table.names[k]
-        if re.fullmatch(r"[-+]?\d+,\d+", value):
-            remedy = "if the comma is a decimal sign, give --decimal ,"
-        elif ignorable:
-            remedy = (
-                f"keep it aside with --labels {name!r}, choose others with --columns, "
-                "or leave out all text with --ignore-text"
+    for k in numeric:
+        if not options.columns and k in chosen and is_row_number(table.columns[k]):
+            name = table.names[k]
+            console.warn(
+                f"column {name!r} counts the rows; if it means nothing, leave it out "
+                f"with --exclude {name!r}"
             )
-        else:
-            remedy = "correct it, or choose other columns"
-        raise CommandError(
-            f"{table.source}: column {name!r} holds text, {value[:40]!r} in row {row}; "
-            f"{remedy}"
-        )
-
-
-def _check_missing(
-    table: Table, chosen: list[int], complete: np.ndarray, drop: bool
-) -> None:
-    first = int(np.argmin(complete))
-    names = [table.names[k] for k in chosen if not np.isfinite(table.columns[k][first])]
-    if not complete.any():
-        raise CommandError(
-            f"{table.source}: every row lacks a value, the first one in column "
-            f"{names[0]!r}; leave out columns with --exclude"
-        )
-    if not drop:
-        raise CommandError(
-            f"{table.source}: {np.sum(~complete)} of {len(complete)} rows have missing "
-            f"or infinite values, the first in row {first + 1}, column {names[0]!r}; "
-            "leave out these rows with --drop-missing, or fill them in"
-        )
-
-
-def _check_constant(data: Data, source: str) -> None:
-    columns = zip(data.names, data.X.T, strict=True)
-    constant = [name for name, column in columns if _is_constant(column)]
-    if constant:
-        raise CommandError(
-            f"{source}: column {constant[0]!r} is constant and says nothing; leave it "
-            "out with --exclude, or all such columns with --ignore-constant"
-        )
-
-
-def _is_constant(column: np.ndarray) -> bool:
-    values = column[np.isfinite(column)]
-    return not len(values) or bool(np.ptp(values) == 0.0)
+    return chosen
 
 
 def _labels(column: np.ndarray) -> np.ndarray:
@@ -242,9 +211,3 @@ def _labels(column: np.ndarray) -> np.ndarray:
         for value in column
     ]
     return np.array(shown, dtype=object)
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    rest = len(names) - _MOST_NAMED
-    return shown if rest <= 0 else f"{shown} and {rest} more"

@@ -24,12 +24,12 @@ def describe(error: BaseException) -> str:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror}{_REMEDIES.get(type(error), '')}"
     if isinstance(error, ModuleNotFoundError):
-        if error.name == "matplotlib":
+        if (error.name or "").split(".")[0] == "matplotlib":
             return f"{text}; figures need it: pip install 'land[plot]'"
         return f"{text}; install it, or land again"
     if isinstance(error, MemoryError):
         return "out of memory; try fewer rows"
-    if isinstance(error, (CommandError, ValueError, RuntimeError)):
+    if isinstance(error, (CommandError, ValueError, RuntimeError, OSError)):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text}; --traceback shows more"
 

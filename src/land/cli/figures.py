@@ -14,6 +14,8 @@ from land.cli.models import StoredModel
 
 # More panels than those of this many columns cannot be read.
 _MOST_COLUMNS = 6
+# Axes of more unequal extent than this are not drawn to the same scale.
+_MOST_UNEQUAL = 8.0
 
 
 def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> Any:
@@ -43,7 +45,15 @@ def draw_density(ax: Any, model: Any, points: np.ndarray, grid: int) -> None:
     from land import plotting
 
     plotting.plot_data(points, ax, s=5, alpha=0.5)
-    plotting.plot_density(model, ax, grid=grid)
+    try:
+        plotting.plot_density(model, ax, grid=grid)
+    except ValueError as error:
+        if "levels" not in str(error):  # matplotlib's complaint about too few
+            raise
+        raise CommandError(
+            "the density is high in a few places between the lattice's points only; "
+            "try a larger --grid, or 'land fit --standardize'"
+        ) from None
     plotting.plot_covariance(model, ax, n_std=1.0)
     plotting.plot_means(model, ax)
 
@@ -78,6 +88,9 @@ def model_figure(stored: StoredModel, kind: str, points: np.ndarray, grid: int) 
         else:
             plotting.plot_responsibilities(stored.model, points, ax)
         plotting.plot_means(stored.model, ax)
+    extents = np.ptp(points, axis=0)
+    if extents.max() > _MOST_UNEQUAL * extents.min():
+        ax.set_aspect("auto")  # a line is all that would be seen
     _label(ax, stored, (0, 1))
     return figure
 

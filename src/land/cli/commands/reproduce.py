@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from land.cli.console import Console
-from land.cli.errors import UsageError
+from land.cli.errors import FAILURE, INTERRUPTED, UsageError, describe
 
 HELP = "compute the paper's figures and tables anew"
 
@@ -54,11 +54,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
             f"{', '.join(EXPERIMENTS)}, or all"
         )
     names = list(EXPERIMENTS) if options.name == "all" else [options.name]
-    results = [_reproduce(name, options, console) for name in names]
+    results, failures = [], {}
+    for name in names:
+        try:
+            results.append(_reproduce(name, options, console))
+        except KeyboardInterrupt:
+            console.error("interrupted; the same command goes on where this one ended")
+            return INTERRUPTED
+        except Exception as error:
+            if len(names) == 1:
+                raise
+            failures[name] = describe(error)
+            console.error(f"{name}: {failures[name]}")
     text = "\n".join(f"{each['name']}: {each['summary']}" for each in results)
     files = "\n".join(str(file) for each in results for file in each["files"])
-    console.result(f"{text}\n{files}", {"experiments": results})
-    return 0
+    console.result(f"{text}\n{files}", {"experiments": results, "failures": failures})
+    return FAILURE if failures else 0
 
 
 def _reproduce(

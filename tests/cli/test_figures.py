@@ -1,0 +1,192 @@
+"""plot, demo and reproduce: which files come out, and where figures are impossible."""
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import land
+from land.cli.errors import CommandError
+from land.cli.figures import model_figure
+from land.cli.models import load_model
+
+SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+
+
+@pytest.fixture
+def solid(one_file, tmp_path):
+    """A model in three dimensions, made up: to draw it takes no geodesics."""
+    model, X = land.load(one_file), np.random.default_rng(0).normal(size=(30, 3))
+    model.n_features_in_, model.mean_, model.history_ = 3, np.zeros(3), []
+    model.covariance_ = model.precision_ = np.eye(3)
+    model.metric_ = land.metrics.LocalDiagonalMetric(X, model.sigma_, model.rho_)
+    model.save(tmp_path / "solid.land")
+    return tmp_path / "solid.land"
+
+
+@pytest.mark.parametrize("kind", SIGNATURES)
+def test_figures_are_of_the_kind_of_their_name(cli, one_file, tmp_path, kind):
+    file = tmp_path / f"figure{kind}"
+    done = cli("plot", one_file, "-o", file, "--grid", 5)
+    assert done.code == 0
+    assert done.out == f"figure: {file}\n"
+    assert file.read_bytes().startswith(SIGNATURES[kind])
+
+
+@pytest.mark.parametrize("kind", ["pairs", "metric", "responsibilities", "history"])
+def test_other_kinds(cli, scaled_file, tmp_path, kind):
+    file = tmp_path / "figure.svg"
+    assert cli("plot", scaled_file, "-o", file, "--kind", kind).code == 0
+    text = file.read_text()
+    assert ("across" in text) == (kind != "history")
+
+
+def test_axes_have_the_units_of_the_table(scaled_file, in_units):
+    stored = load_model(scaled_file)
+    points = stored.to_model(in_units)
+    figure = model_figure(stored, "metric", points, 5)
+    (ax,) = figure.axes
+    across, up = ax.child_axes
+    assert across.get_xlabel() == "across"
+    assert up.get_ylabel() == "up"
+    figure.draw_without_rendering()
+    low, high = across.get_xlim()
+    assert low < in_units[:, 0].min() < in_units[:, 0].max() < high
+    assert high - low < 3 * np.ptp(in_units[:, 0])
+
+
+def test_more_than_two_columns(cli, fails, solid, tmp_path):
+    assert cli("plot", solid, "-o", tmp_path / "f.png").code == 0
+    message = fails("plot", solid, "-o", tmp_path / "f.png", "--kind", "density")
+    assert "has 3 columns; --kind density needs 2" in message
+
+
+def test_one_column_cannot_be_drawn(one_file):
+    stored = replace(load_model(one_file), columns=["a"])
+    with pytest.raises(CommandError, match="only --kind history"):
+        model_figure(stored, "density", np.zeros((2, 1)), 5)
+
+
+def test_flat_models_have_no_data_to_draw(fails, tmp_path, arc_points):
+    metric = land.metrics.EuclideanMetric(2)
+    model = land.LAND(metric=metric, method="least_squares", n_samples=100)
+    model.fit(arc_points).save(tmp_path / "m")
+    assert "not learned from data" in fails("plot", tmp_path / "m", "-o", "f.png")
+
+
+def test_a_lattice_that_is_too_coarse(fails, one_file, tmp_path, monkeypatch):
+    def plot_density(*args, **options):
+        raise ValueError("Filled contours require at least 2 levels.")
+
+    monkeypatch.setattr("land.plotting.plot_density", plot_density)
+    message = fails("plot", one_file, "-o", tmp_path / "f.png", "--grid", 2)
+    assert "try a larger --grid" in message
+
+
+def test_axes_of_very_different_extent(one_file, arc_points):
+    stored = load_model(one_file)
+    for stretch, aspect in ((1.0, 1.0), (100.0, "auto")):
+        figure = model_figure(stored, "metric", arc_points * [stretch, 1.0], 5)
+        assert figure.axes[0].get_aspect() == aspect
+
+
+def test_other_kinds_of_files(fails, one_file, tmp_path):
+    message = fails("plot", one_file, "-o", tmp_path / "f.xyz", code=2)
+    assert "use .png, .pdf, .svg" in message
+
+
+def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
+    for name in list(sys.modules):
+        if name.split(".")[0] == "matplotlib" or name.startswith("land.plotting"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delattr(land, "plotting", raising=False)
+    message = fails("plot", one_file, "-o", tmp_path / "f.png", "--grid", 5)
+    assert "pip install 'land[plot]'" in message
+    assert not (tmp_path / "f.png").exists()
+
+
+def test_demo_writes_a_figure_and_a_table(cli, tmp_path, monkeypatch):
+    """With far fewer data and effort than the real one."""
+    for name, value in {"_ROWS": 30, "_EFFORT": 100, "_GRID": 5}.items():
+        monkeypatch.setattr(f"land.cli.commands.demo.{name}", value)
+    cases = {
+        "half-ellipse": (1, {"sigma": 1.0, "rho": 1.0}),
+        "two moons": (2, {"sigma": 1.0, "rho": 1.0}),
+    }
+    monkeypatch.setattr("land.cli.commands.demo._CASES", cases)
+    done = cli("demo", "-o", tmp_path / "new" / "folder")
+    assert done.code == 0, done.err
+    for kind in ("png", "pdf", "csv"):
+        file = tmp_path / "new" / "folder" / f"demo.{kind}"
+        assert file.stat().st_size > 0
+        assert str(file) in done.out
+    rows = (tmp_path / "new" / "folder" / "demo.csv").read_text().splitlines()
+    assert len(rows) == 1 + 2 * 3
+    for model in ("LAND", "least squares", "Gaussian mixture"):
+        assert f"two moons     {model}" in done.out
+
+
+@pytest.fixture
+def runner(monkeypatch):
+    """The experiments, without the work."""
+    module = pytest.importorskip("land.experiments.runner")
+    calls = []
+
+    def reproduce(name, folder, *, quick=False, data_home=None, report=None):
+        calls.append(SimpleNamespace(name=name, folder=folder, quick=quick))
+        report(f"{name}: a piece")
+        if name == "broken":
+            raise land.datasets.DataUnavailableError("no data; say --data")
+        if name == "slow":
+            raise KeyboardInterrupt
+        files = [folder / f"{name}.md", folder / f"{name}.png"]
+        return SimpleNamespace(verdict_file=files[0], files=files, summary="it holds")
+
+    monkeypatch.setattr(module, "reproduce", reproduce)
+    monkeypatch.setattr(module, "EXPERIMENTS", {"one": "the first", "two": "more"})
+    return SimpleNamespace(module=module, calls=calls)
+
+
+def test_reproduce_lists(cli, result, runner):
+    assert cli("reproduce", "--list").out == "one  the first\ntwo  more\n"
+    found = result(cli("reproduce", "--list", "--json").out)
+    assert found["experiments"] == {"one": "the first", "two": "more"}
+
+
+def test_reproduce_runs(cli, result, runner, tmp_path):
+    done = cli("reproduce", "one", "-o", tmp_path, "--quick")
+    assert done.code == 0
+    assert runner.calls[0].quick is True
+    assert done.out.splitlines() == [
+        "one: it holds",
+        str(tmp_path / "one.md"),
+        str(tmp_path / "one.png"),
+    ]
+    found = result(cli("reproduce", "all", "-o", tmp_path, "--json").out)
+    assert [each["name"] for each in found["experiments"]] == ["one", "two"]
+    assert found["experiments"][0]["verdict_file"] == str(tmp_path / "one.md")
+    assert [call.name for call in runner.calls] == ["one", "one", "two"]
+
+
+def test_reproduce_goes_on_after_a_failure(cli, fails, runner, tmp_path, monkeypatch):
+    names = {"broken": "", "two": ""}
+    monkeypatch.setattr(runner.module, "EXPERIMENTS", names)
+    done = cli("reproduce", "all", "-o", tmp_path)
+    assert done.code == 1
+    assert "land: broken: no data; say --data" in done.err
+    assert "two: it holds" in done.out
+    assert "no data; say --data" in fails("reproduce", "broken", "-o", tmp_path)
+
+
+def test_reproduce_can_be_interrupted(fails, runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner.module, "EXPERIMENTS", {"slow": ""})
+    message = fails("reproduce", "slow", "-o", tmp_path, code=130)
+    assert "goes on where this one ended" in message
+
+
+def test_reproduce_needs_a_name(fails, runner):
+    assert "--list" in fails("reproduce", code=2)
+    assert "choose one of one, two, or all" in fails("reproduce", "three", code=2)

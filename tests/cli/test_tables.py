@@ -1,0 +1,361 @@
+"""Files of data: all kinds, headers or none, and what people put into them."""
+
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from land.cli.console import Console
+from land.cli.data import read_data
+from land.cli.errors import CommandError
+from land.cli.output import write_table
+from land.cli.tables import read_table
+
+DEFAULTS = {
+    "header": None,
+    "delimiter": None,
+    "decimal": ".",
+    "encoding": "utf-8-sig",
+    "array": None,
+    "columns": None,
+    "exclude": None,
+    "labels": None,
+    "drop_missing": False,
+    "ignore_text": False,
+    "ignore_constant": False,
+}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write a file and read it as a table."""
+
+    def run(content, name="data.csv", **options):
+        file = tmp_path / name
+        if isinstance(content, str):
+            content = content.encode()
+        file.write_bytes(content)
+        return read_table(file, SimpleNamespace(**DEFAULTS | options))
+
+    return run
+
+
+@pytest.fixture
+def choose(tmp_path):
+    """Write a CSV file and choose columns of it."""
+
+    def run(content, expected=None, usual_label=None, **options):
+        file = tmp_path / "data.csv"
+        file.write_text(content)
+        settings = SimpleNamespace(data=file, **DEFAULTS | options)
+        console = Console(quiet=True)
+        data = read_data(settings, console, expected, usual_label)
+        return data, console.warnings
+
+    return run
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+TEXTS = {
+    "commas": ("a,b\n1,2\n3,4\n", {}),
+    "semicolons": ("a;b\n1;2\n3;4\n", {}),
+    "tabs": ("a\tb\n1\t2\n3\t4\n", {}),
+    "bars": ("a|b\n1|2\n3|4\n", {}),
+    "windows": ("\ufeffa,b\r\n1,2\r\n\r\n3,4\r\n", {}),
+    "spaces": (" a , b \n 1 , 2 \n 3 , 4 \n", {}),
+    "quotes": ('"a","b"\n"1","2"\n"3","4"\n', {}),
+    "decimal commas": ("a;b\n1,0;2,0\n3,0;4,0\n", {"decimal": ","}),
+    "delimiter": ("a:b\n1:2\n3:4\n", {"delimiter": ":"}),
+    "blanks": ("a b\n1  2\n3  4\n", {"delimiter": " "}),
+    "savetxt": ("# a,b\n1,2\n3,4\n", {}),
+    "encoding": ("a,b\n1,2\n3,4\n".encode("utf-16"), {"encoding": "utf-16"}),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_text_in_many_forms(read, case):
+    content, options = TEXTS[case]
+    table = read(content, **options)
+    assert table.names == ["a", "b"]
+    assert table.named
+    np.testing.assert_array_equal(np.stack(table.columns, axis=1), [[1, 2], [3, 4]])
+
+
+HEADERS = {
+    "names": ("a,b\n1,2\n", True),
+    "numbers": ("1,2\n3,4\n", False),
+    "text in a column": ("1,2,red\n3,4,blue\n", False),
+    "names that are numbers": ("id,2019\n1,5\n2,6\n", True),
+    "missing in the first row": ("1,NA\n3,4\n", False),
+    "all text": ("a,b\nred,blue\n", True),
+    "one column": ("a\n1\n2\n", True),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_a_header_is_found(read, case):
+    content, header = HEADERS[case]
+    table = read(content)
+    assert table.named == header
+    assert table.names[0] == (content.split(",")[0].split("\n")[0] if header else "x1")
+    assert len(table) == content.count("\n") - header
+
+
+def test_a_header_can_be_declared(read):
+    assert read("1,2\n3,4\n", header=True).names == ["1", "2"]
+    assert len(read("a,b\n1,2\n", header=False)) == 2
+
+
+def test_names_are_made_unique(read):
+    assert read("a,a,,b\n1,2,3,4\n").names == ["a", "a.2", "x3", "b"]
+
+
+@pytest.mark.parametrize(
+    "word", ["", "NA", "n/a", "NaN", "null", "None", "?", "-", "."]
+)
+def test_words_for_missing_values(read, word):
+    (a, b) = read(f"a,b\n1,{word}\n3,4\n").columns
+    np.testing.assert_array_equal(b, [np.nan, 4.0])
+    assert a.dtype == np.float64
+
+
+def test_text_stays_text(read):
+    table = read("a,b\n1,1_000\n2,x,\n".replace("x,", "x"))
+    assert table.columns[1].tolist() == ["1_000", "x"]
+
+
+ARRAYS = {
+    "matrix": (npy(np.array([[1, 2], [3, 4]])), "data.npy", ["x1", "x2"]),
+    "vector": (npy(np.array([1.0, 3.0])), "data.npy", ["x1"]),
+    "fields": (
+        npy(np.array([(1, 2.0), (3, 4.0)], dtype=[("a", int), ("b", float)])),
+        "data.npy",
+        ["a", "b"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_arrays(read, case):
+    content, name, names = ARRAYS[case]
+    table = read(content, name)
+    assert table.names == names
+    np.testing.assert_array_equal(table.columns[0], [1.0, 3.0])
+
+
+def test_archives_of_arrays(tmp_path):
+    file = tmp_path / "data.npz"
+    X, Z, y = np.ones((3, 2)), np.zeros((3, 2)), np.array(["u", "v", "u"])
+    options = SimpleNamespace(**DEFAULTS)
+    np.savez(file, X=X, Z=Z, y=y)
+    table = read_table(file, options)
+    assert table.names == ["x1", "x2", "y"]
+    assert table.columns[2].tolist() == ["u", "v", "u"]
+    other = read_table(file, SimpleNamespace(**DEFAULTS | {"array": "Z"}))
+    np.testing.assert_array_equal(other.columns[0], Z[:, 0])
+    np.savez(file, A=X, B=Z)
+    with pytest.raises(CommandError, match=r"--array NAME"):
+        read_table(file, options)
+    with pytest.raises(CommandError, match="no array 'C'"):
+        read_table(file, SimpleNamespace(**DEFAULTS | {"array": "C"}))
+
+
+def test_parquet_comes_back(tmp_path):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "data.parquet"
+    columns = {"a": np.array([0.1, np.nan]), "b": ["x", None], "c": np.array([1, 2])}
+    write_table(file, columns)
+    table = read_table(file, SimpleNamespace(**DEFAULTS))
+    assert table.names == ["a", "b", "c"]
+    np.testing.assert_array_equal(table.columns[0], [0.1, np.nan])
+    assert table.columns[1].tolist() == ["x", None]
+    file.write_bytes(b"PAR1 no more PAR1")
+    with pytest.raises(CommandError, match="not a Parquet file"):
+        read_table(file, SimpleNamespace(**DEFAULTS))
+
+
+def test_parquet_without_its_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "data.parquet").write_bytes(b"")
+    with pytest.raises(CommandError, match=r"pip install 'land\[cli\]'"):
+        read_table(tmp_path / "data.parquet", SimpleNamespace(**DEFAULTS))
+
+
+BAD = {
+    "empty": (b"", "data.csv", "the file is empty"),
+    "blank lines": (b"\n \n", "data.csv", "the file is empty"),
+    "header only": (b"a,b\n", "data.csv", "no rows of data"),
+    "ragged": (b"a,b\n1,2\n3\n", "data.csv", "line 3 has 1 cells, the first has 2"),
+    "latin": ("ä,b\n1,2\n".encode("latin-1"), "data.csv", "--encoding latin-1"),
+    "utf-16": ("a,b\n1,2\n".encode("utf-16-le"), "data.csv", "--encoding utf-16"),
+    "unknown": (b"a", "data.xlsx", "convert it to CSV"),
+    "not an array": (b"a", "data.npy", "plain NumPy arrays"),
+    "three axes": (npy(np.zeros((2, 2, 2))), "data.npy", "must have 2 axes"),
+    "no rows": (npy(np.zeros((0, 2))), "data.npy", "no rows of data"),
+    "no columns": (npy(np.zeros((2, 0))), "data.npy", "no rows of data"),
+    "wrong name": (npy(np.zeros((2, 2))), "data.npz", "name it .npy"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_read_is_named(read, case):
+    content, name, message = BAD[case]
+    with pytest.raises(CommandError, match=message) as caught:
+        read(content, name)
+    assert name in str(caught.value)
+
+
+def test_pickled_arrays_are_refused(tmp_path):
+    file = tmp_path / "data.npy"
+    np.save(file, np.array([object()]), allow_pickle=True)
+    with pytest.raises(CommandError, match="plain NumPy arrays"):
+        read_table(file, SimpleNamespace(**DEFAULTS))
+
+
+def test_files_that_are_not_there(tmp_path):
+    options = SimpleNamespace(**DEFAULTS)
+    with pytest.raises(CommandError, match="no such file"):
+        read_table(tmp_path / "none.csv", options)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(CommandError, match="is a folder"):
+        read_table(tmp_path / "folder.csv", options)
+
+
+# Which columns.
+
+FOUR = "a,b,c,kind\n1,2,3,u\n2,4,5,v\n4,1,9,u\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        (["a,c"], ["a", "c"]),
+        (["c", "a"], ["c", "a"]),
+        (["1,3"], ["a", "c"]),
+        (["2-3"], ["b", "c"]),
+        (["b,1"], ["b", "a"]),
+    ],
+)
+def test_columns_by_name_or_number(choose, columns, names):
+    data, _ = choose(FOUR, columns=columns)
+    assert data.names == names
+    first = {"a": 1.0, "b": 2.0, "c": 3.0}
+    assert data.X[0].tolist() == [first[name] for name in names]
+
+
+def test_names_come_before_numbers(choose):
+    data, _ = choose("2,1-2,x\n10,20,30\n11,22,33\n", header=True, columns=["2,1-2"])
+    assert data.names == ["2", "1-2"]
+
+
+@pytest.mark.parametrize("columns", [["d"], ["0"], ["5"], ["3-9"], ["a,a"], ["3-2"]])
+def test_columns_that_are_not_there(choose, columns):
+    with pytest.raises(CommandError, match=r"columns? "):
+        choose(FOUR, columns=columns)
+
+
+def test_labels_are_kept_aside(choose):
+    data, _ = choose(FOUR, labels="kind")
+    assert data.names == ["a", "b", "c"]
+    assert data.labels.tolist() == ["u", "v", "u"]
+    data, _ = choose(FOUR, labels="1", exclude=["kind"])
+    assert data.names == ["b", "c"]
+    assert data.labels.tolist() == [1, 2, 4]
+    assert data.label_name == "a"
+
+
+def test_everything_that_is_wrong_is_said_at_once(choose):
+    with pytest.raises(CommandError) as caught:
+        choose("a,b,c,d\n1,red,1,5\n2,blue,1,\n4,red,1,7\n")
+    message = str(caught.value)
+    assert "column 'b' holds text, 'red' in row 1" in message
+    assert "1 of 3 rows have missing or infinite values" in message
+    assert "in row 2, column 'd'" in message
+    assert "constant and says nothing: c" in message
+    for option in ("--labels 'b'", "--ignore-text", "--drop-missing", "--exclude"):
+        assert option in message
+
+
+def test_what_is_wrong_is_left_out_when_asked(choose):
+    data, warned = choose(
+        "a,b,c,d\n1,red,1,5\n2,blue,1,\n4,red,1,7\n9,red,1,8\n",
+        ignore_text=True,
+        ignore_constant=True,
+        drop_missing=True,
+    )
+    assert data.names == ["a", "d"]
+    assert data.rows.tolist() == [1, 3, 4]
+    assert len(warned) == 3
+
+
+def test_text_in_a_column_that_was_asked_for_is_an_error(choose):
+    with pytest.raises(CommandError, match="'kind' holds text, 'u' in row 1"):
+        choose(FOUR, columns=["a,kind"], ignore_text=True)
+
+
+def test_decimal_commas_are_recognised(choose):
+    with pytest.raises(CommandError, match="--decimal ,"):
+        choose("a;b\n1,5;2\n2,5;3\n")
+
+
+def test_infinite_values_are_missing(choose):
+    with pytest.raises(CommandError, match="row 2, column 'a'"):
+        choose("a,b\n1,2\ninf,3\n4,5\n")
+
+
+def test_rows_that_all_lack_a_value(choose):
+    with pytest.raises(CommandError, match="every row lacks a value"):
+        choose("a,b\n1,\n2,\n", drop_missing=True)
+
+
+def test_a_column_that_counts_is_suspicious(choose):
+    _, warned = choose("id,b\n1,5\n2,9\n3,4\n")
+    assert "column 'id' counts the rows" in warned[0]
+    assert choose("id,b\n1,5\n2,9\n3,4\n", columns=["id,b"])[1] == []
+
+
+def test_columns_of_a_model_are_found_by_name(choose):
+    data, _ = choose(FOUR, expected=["c", "a"], usual_label="kind")
+    assert data.names == ["c", "a"]
+    assert data.X[0].tolist() == [3.0, 1.0]
+    assert data.labels.tolist() == ["u", "v", "u"]
+    with pytest.raises(CommandError, match=r"no column 'z'.*with --columns"):
+        choose(FOUR, expected=["z", "a"])
+    with pytest.raises(CommandError, match="must name 2 columns"):
+        choose(FOUR, expected=["z", "a"], columns=["a"])
+    data, _ = choose(FOUR, expected=["z", "w"], columns=["b,a"])
+    assert data.X[0].tolist() == [2.0, 1.0]
+
+
+def test_a_constant_column_can_be_scored(choose):
+    data, _ = choose("a,b\n1,1\n2,1\n", expected=["a", "b"])
+    assert len(data.X) == 2
+
+
+# What is written.
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.npy", "out.parquet"])
+def test_numbers_come_back_exactly(tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    values = np.random.default_rng(0).normal(size=(20, 2)) * [1e-9, 1e9]
+    write_table(tmp_path / name, {"a": values[:, 0], "b": values[:, 1]})
+    table = read_table(tmp_path / name, SimpleNamespace(**DEFAULTS))
+    np.testing.assert_array_equal(np.stack(table.columns, axis=1), values)
+    assert [file.name for file in Path(tmp_path).iterdir()] == [name]
+
+
+def test_text_does_not_go_into_arrays(tmp_path):
+    columns = {"a": np.array(["x"], dtype=object)}
+    with pytest.raises(CommandError, match="numbers only"):
+        write_table(tmp_path / "out.npy", columns)
+    assert list(tmp_path.iterdir()) == []
