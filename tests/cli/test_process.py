@@ -151,9 +151,8 @@ def test_a_traceback_if_asked(process):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
-def test_a_full_disk(command, environment, one_file, fails):
-    message = fails("sample", one_file, "-n", 3, "-o", "/dev/full")
-    assert message == "land: No space left on device"
+def test_a_full_disk(command, environment, one_file):
+    """As standard output only: root could replace the device by a file."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*command, "sample", str(one_file), "-q"],
