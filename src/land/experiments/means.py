@@ -107,6 +107,15 @@ def local_density(points: np.ndarray, data: np.ndarray, sigma: float) -> np.ndar
     return np.exp(-0.5 * squares / sigma**2).sum(axis=1)
 
 
+def density_percentiles(
+    means: np.ndarray, data: np.ndarray, sigma: float
+) -> np.ndarray:
+    """Shares of the data, in per cent, with a local density below that at the means."""
+    # Without a datum's weight for itself, which a mean does not have either.
+    own = local_density(data, data, sigma) - 1.0
+    return 100.0 * np.mean(own < local_density(means, data, sigma)[:, None], axis=1)
+
+
 def _describe(model: land.LAND, data: np.ndarray) -> dict:
     """The mean, and how dense the data are around it."""
     sigma = float(model.sigma_)

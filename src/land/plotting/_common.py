@@ -67,13 +67,7 @@ def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | 
     none of the three says where to draw.
     """
     if limits is not None:
-        bounds = check_points("limits", limits, 2, ndim=2)
-        if bounds.shape != (2, 2) or np.any(bounds[:, 0] >= bounds[:, 1]):
-            raise ValueError(
-                "limits must be [[x_min, x_max], [y_min, y_max]], "
-                f"got {bounds.tolist()}"
-            )
-        return bounds
+        return check_limits(limits)
     landmarks = None if metric is None else metric.landmarks
     if landmarks is not None:
         low, high = landmarks.min(axis=0), landmarks.max(axis=0)
@@ -82,6 +76,16 @@ def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | 
     if ax.has_data():
         return np.sort([ax.get_xlim(), ax.get_ylim()], axis=1)
     return None
+
+
+def check_limits(limits: ArrayLike) -> Array:
+    """The limits as an array, if they are ``[[x_min, x_max], [y_min, y_max]]``."""
+    bounds = check_points("limits", limits, 2, ndim=2)
+    if bounds.shape != (2, 2) or np.any(bounds[:, 0] >= bounds[:, 1]):
+        raise ValueError(
+            f"limits must be [[x_min, x_max], [y_min, y_max]], got {bounds.tolist()}"
+        )
+    return bounds
 
 
 def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:

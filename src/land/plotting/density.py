@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,6 +15,7 @@ from land.density.likelihood import Measure
 from land.plotting._common import (
     Array,
     axes,
+    check_limits,
     components_of,
     is_ours,
     mesh,
@@ -30,6 +31,26 @@ _REACH = 3.0
 
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
+
+
+class DensityGrid(NamedTuple):
+    """A density on a lattice of the plane.
+
+    Attributes
+    ----------
+    x, y : ndarray
+        Coordinates along both axes.
+    density : masked array of shape (len(y), len(x))
+        Heights; masked where they could not be computed.
+    mass : masked array of the same shape
+        Probability of the cells, up to a factor: the height times the volume element
+        of its measure.
+    """
+
+    x: Array
+    y: Array
+    density: np.ma.MaskedArray
+    mass: np.ma.MaskedArray
 
 
 def plot_density(
@@ -77,13 +98,67 @@ def plot_density(
         The contours; cells whose density could not be computed are left out.
     """
     ax = axes(ax)
+    bounds = _where(model, ax, limits)
+    lattice = density_grid(model, measure=measure, grid=grid, limits=bounds)
+    return plot_grid(lattice, ax, levels=levels, filled=filled, **style)
+
+
+def density_grid(
+    model: Any,
+    *,
+    limits: ArrayLike,
+    measure: Measure = "riemannian",
+    grid: int = 60,
+) -> DensityGrid:
+    """Compute the density of a model on a lattice, to be drawn by `plot_grid`.
+
+    Drawing is quick and computing is not: keep the lattice to draw it again.
+
+    Parameters
+    ----------
+    model, measure, grid
+        See `plot_density`.
+    limits : array_like
+        ``[[x_min, x_max], [y_min, y_max]]``.
+
+    Returns
+    -------
+    DensityGrid
+    """
     metric = model.metric_ if is_ours(model) else None
-    x, y, points = mesh(_where(model, ax, limits), grid)
+    bounds = check_limits(limits)
+    x, y, points = mesh(bounds, grid)
     density = _density(model, points, measure)
+    mass = density
+    if metric is not None and measure == "riemannian":
+        mass = density * np.exp(metric.log_volume(points))
+    return DensityGrid(x, y, density, mass)
+
+
+def plot_grid(
+    lattice: DensityGrid,
+    ax: Axes | None = None,
+    *,
+    levels: int | ArrayLike | None = None,
+    filled: bool = True,
+    **style,
+) -> QuadContourSet:
+    """Draw contours of a density on a lattice.
+
+    Parameters
+    ----------
+    lattice : DensityGrid
+        Of `density_grid`.
+    ax, levels, filled, **style
+        See `plot_density`.
+
+    Returns
+    -------
+    QuadContourSet
+    """
+    ax = axes(ax)
+    x, y, density, mass = lattice
     if levels is None:
-        mass = density
-        if metric is not None and measure == "riemannian":
-            mass = density * np.exp(metric.log_volume(points))
         levels = enclosing_levels(density, mass)
     defaults: dict[str, Any] = {"levels": levels, "cmap": _SHADES, "zorder": 1}
     if filled:
