@@ -28,8 +28,8 @@ from land.plotting import plot_data, plot_geodesics
 
 TITLE = "two curved clusters"
 CAPTURES = (
-    "It is evident that the LAND is substantially better at capturing non-ellipsoidal "
-    "clusters.",
+    "... it is evident that the LAND is substantially better at capturing "
+    "non-ellipsoidal clusters.",
     "section 4.1",
 )
 PRECISE = (

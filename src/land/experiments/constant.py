@@ -21,8 +21,8 @@ from land.experiments.runner import Answer, Claim, Outcome, Task
 
 TITLE = "the normalisation constant against the number of samples"
 CLAIM = (
-    "From the result we observe that the numerical scheme we provide, approximates "
-    "well the normalization constant that we computed numerically.",
+    "... we observe that the numerical scheme we provide, approximates well "
+    "the normalization constant that we computed numerically.",
     "appendix, Estimating the Normalization Constant",
 )
 VOLUMES = ("paper", "exact")

@@ -27,11 +27,12 @@ from land.plotting.geometry import GEODESIC, STRAIGHT
 
 TITLE = "digit 1 in two principal components"
 LINEAR = (
-    "The linear model has poor performance, due to the linear distance measure.",
+    "On the other hand, the linear model has poor performance, due to the linear "
+    "distance measure.",
     "appendix, MNIST digit 1 data",
 )
 OVERFITS = (
-    "The least squares model has a similar performance, since it takes under "
+    "Also, the least squares model has a similar performance, since it takes under "
     "consideration the underlying manifold. However, is obvious that it overfits the "
     "given data, and gives significant probability to low density areas.",
     "appendix, MNIST digit 1 data",
@@ -186,13 +187,14 @@ def _overfits(found: dict) -> Claim:
 
 def _draw(found: dict, data: np.ndarray):
     """Geodesic and straight line, then the three models."""
-    with sheet(1, 4, (2.1, 2.2)) as (figure, grid):
+    with sheet(1, 4, (2.1, 2.0)) as (figure, grid):
         first = grid[0, 0]
         plot_data(data, first, s=3, alpha=0.4)
         ways = found["land"]["geodesics"]
-        plot_geodesics([ways["curve"]], first, colors=GEODESIC)
-        plot_geodesics([ways["ends"]], first, colors=STRAIGHT)
-        first.set_title("geodesic and straight line")
+        plot_geodesics([ways["curve"]], first, colors=GEODESIC, label="geodesic")
+        plot_geodesics([ways["ends"]], first, colors=STRAIGHT, label="straight")
+        first.legend(loc="lower center")
+        first.set_title("shortest paths")
         bare(first)
         for ax, (kind, row) in zip(grid[0, 1:], found.items(), strict=True):
             contour_panel(ax, row["grid"], data, row["means"], kind)

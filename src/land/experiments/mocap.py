@@ -22,8 +22,8 @@ from land.plotting import plot_data, plot_geodesics
 
 TITLE = "means of running and jumping"
 CLAIM = (
-    "We see that the LAND means fall inside the data, while the GMM means are actually "
-    "outside of the manifold.",
+    "... we see that the LAND means fall inside the data, while the GMM means are "
+    "actually outside of the manifold.",
     "appendix, Motion Capture Data",
 )
 KINDS = ("land", "gmm")
@@ -62,9 +62,10 @@ def run(settings: dict[str, Any], task: Task) -> Outcome:
         for row in rows
     ]
     notes = [
-        "The paper names neither sigma nor rho, nor which of the eleven runs of subject "
-        "9; it shows one. Poses are joint positions relative to the hips; angles would "
-        "be another choice. The principal components are those of each clip.",
+        "The paper names neither sigma nor rho, nor which of the eleven runs of "
+        "subject 9; it shows one. Poses are joint positions relative to the hips; "
+        "angles would be another choice. The principal components are those of each "
+        "clip.",
         "Percentile of a mean: the share of the frames (in %) whose neighbourhood, of "
         "the size of LAND's sigma, is less dense.",
         "Distance to the data: of a mean to the nearest frame, in units of the median "

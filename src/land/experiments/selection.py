@@ -21,7 +21,7 @@ from land.plotting import plot_selection
 
 TITLE = "AIC and BIC against the number of components"
 CLAIM = (
-    "We observe that the optimal LAND model is achieved for K=1, while the for the "
+    "... we observe that the optimal LAND model is achieved for K=1, while the for the "
     "least squares estimators and the GMM, the optimal is achieved for K=3 and K=4 "
     "respectively.",
     "appendix, Model Selection",

@@ -31,7 +31,7 @@ from land.experiments.runner import Answer, Claim, Outcome, Task
 
 TITLE = "samples of the fitted models under the true density"
 FASTER = (
-    "The LAND learns faster the underlying true distribution, than the GMM.",
+    "... the LAND learns faster the underlying true distribution, than the GMM.",
     "section 4.1",
 )
 BETTER = (
@@ -230,9 +230,11 @@ def _compare(rows: list[dict], settings: dict, rival: str, most: int) -> tuple:
             mean, error = mean_and_error(theirs - ours)
             # Less than a standard error apart is a tie.
             better.append(np.sign(mean) * (abs(mean) > np.nan_to_num(error)))
+            other = plus_minus(losses(rows, "land", volume, k, "loss_tangent"))
             words.append(
                 f"K={k}, {volume} volume: {plus_minus(ours)} against "
-                f"{plus_minus(theirs)} (difference {plus_minus(theirs - ours)})"
+                f"{plus_minus(theirs)}, difference {plus_minus(theirs - ours)} (LAND "
+                f"as Exp of normal draws: {other})"
             )
     answer: Answer = "partly"
     if min(better) > 0:

@@ -6,6 +6,7 @@ from land.plotting.geometry import plot_data, plot_geodesics, plot_metric
 from land.plotting.history import plot_history
 from land.plotting.responsibilities import plot_responsibilities
 from land.plotting.selection import plot_selection
+from land.plotting.space import plot_pairs, plot_view3d
 
 __all__ = [
     "DensityGrid",
@@ -18,6 +19,8 @@ __all__ = [
     "plot_history",
     "plot_means",
     "plot_metric",
+    "plot_pairs",
     "plot_responsibilities",
     "plot_selection",
+    "plot_view3d",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -10,6 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
+from land.density.likelihood import Measure
 from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
@@ -35,6 +37,19 @@ def axes(ax: Axes | None) -> Axes:
 def is_ours(model: Any) -> bool:
     """Whether the model lives on a metric of this package."""
     return isinstance(getattr(model, "metric_", None), Metric)
+
+
+def log_densities(model: Any, points: Array, measure: Measure) -> Array:
+    """Log densities at points (n, D); NaN where they could not be computed.
+
+    Other models than ours have one measure only, dx.
+    """
+    with warnings.catch_warnings():
+        # The gaps in a figure say where; a count of points helps nobody.
+        warnings.filterwarnings("ignore", message="the geodesics to", append=False)
+        if is_ours(model):
+            return np.asarray(model.score_samples(points, measure=measure))
+        return np.asarray(model.score_samples(points))
 
 
 def means_of(model: Any) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from land.plotting._common import (
     check_limits,
     components_of,
     is_ours,
+    log_densities,
     mesh,
     plane,
 )
@@ -218,14 +218,6 @@ def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
 
 def _density(model: Any, points: Array, measure: Measure) -> np.ma.MaskedArray:
     """Densities at the points, masked where they could not be computed."""
-    flat = points.reshape(-1, points.shape[-1])
-    with warnings.catch_warnings():
-        # The gaps in the contours say where; a count of grid points helps nobody.
-        warnings.filterwarnings("ignore", message="the geodesics to", append=False)
-        values = (
-            model.score_samples(flat, measure=measure)
-            if is_ours(model)
-            else model.score_samples(flat)
-        )
-    density = np.exp(np.asarray(values)).reshape(points.shape[:-1])
+    values = log_densities(model, points.reshape(-1, points.shape[-1]), measure)
+    density = np.exp(values).reshape(points.shape[:-1])
     return np.ma.masked_invalid(density)
