@@ -62,6 +62,7 @@ def environment(tmp_path_factory):
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("JAX_", "XLA_", "LAND_", "XDG_"))
+        and name != "PYTHONUNBUFFERED"  # users have buffers, and trouble with them
     }
     cache = tmp_path_factory.mktemp("cache")
     return kept | {"JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(cache)}

@@ -100,6 +100,7 @@ def settings(monkeypatch):
 
     told = {}
     monkeypatch.setattr(jax.config, "update", told.__setitem__)
+    monkeypatch.setitem(jax.config.values, "jax_compilation_cache_dir", None)
     monkeypatch.delenv("LAND_NO_CACHE", raising=False)
     return told
 

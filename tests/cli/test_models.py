@@ -41,7 +41,6 @@ def test_fit_is_what_python_does(cli, result, table, in_units, tmp_path):
     model = land.load(file)
     np.testing.assert_array_equal(model.mean_, expected.mean_)
     assert model.objective_ == expected.objective_
-    assert model.callback is None
     found = result(done.out)
     assert found["class"] == "LAND"
     assert found["columns"] == ["across", "up"]

@@ -128,8 +128,9 @@ def test_words_for_missing_values(read, word):
 
 
 def test_text_stays_text(read):
-    table = read("a,b\n1,1_000\n2,x,\n".replace("x,", "x"))
-    assert table.columns[1].tolist() == ["1_000", "x"]
+    table = read("a,b,c\n1,1_000,x\n2,5,7\n")
+    assert table.columns[1].tolist() == ["1_000", "5"]
+    assert table.columns[2].tolist() == ["x", "7"]
 
 
 ARRAYS = {
@@ -270,6 +271,11 @@ def test_labels_are_kept_aside(choose):
     assert data.names == ["b", "c"]
     assert data.labels.tolist() == [1, 2, 4]
     assert data.label_name == "a"
+
+
+def test_labels_of_rows_that_are_dropped_go_with_them(choose):
+    data, _ = choose("a,b,kind\n1,2,u\n,4,v\n4,1,\n", labels="kind", drop_missing=True)
+    assert data.labels.tolist() == ["u", None]
 
 
 def test_everything_that_is_wrong_is_said_at_once(choose):

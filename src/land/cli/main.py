@@ -49,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.traceback or os.environ.get("LAND_TRACEBACK"):
             traceback.print_exc()
         console.error(describe(error))
+        _flush_or_discard()
         return error.code if isinstance(error, CommandError) else FAILURE
 
 
@@ -107,8 +108,16 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _flush_or_discard() -> None:
+    """Show what has been printed; on a full disk, do not try once more at exit."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        _discard_output()
+
+
 def _discard_output() -> None:
-    """Let nothing be flushed into the pipe that is gone, at exit either."""
+    """Let nothing more be written to a file that is full or a pipe that is gone."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

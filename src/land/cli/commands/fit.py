@@ -72,7 +72,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         model.fit(data.X if scaling is None else (data.X - scaling[0]) / scaling[1])
     seconds = time.perf_counter() - started
     interrupted = was_interrupted(console)
-    model.callback = None
     stored = replace(describe_new(model, data, scaling), interrupted=interrupted)
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output, console)

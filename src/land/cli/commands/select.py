@@ -104,7 +104,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         result["table_file"] = str(options.table)
         text += f"\ntable: {options.table}"
     if options.output is not None:
-        selection.model.callback = None
         stored.save(options.output, console)
         result["model"] = str(options.output)
         text += f"\nmodel: {options.output}"
