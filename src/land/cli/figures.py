@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,14 @@ _MOST_UNEQUAL = 8.0
 
 
 def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> Any:
-    """An empty figure and its axes, of shape (n_rows, n_columns).
+    """An empty figure with panels of `size` inches, and its axes, (n_rows, n_columns).
 
-    matplotlib is imported by `land.plotting` only, so that is where a figure is from.
+    matplotlib is imported by plotting and experiments only, so a figure is from there.
     """
-    os.environ.setdefault("MPLBACKEND", "agg")  # no window is opened
-    from land.plotting import plot_data
+    from land.experiments.figures import sheet
 
-    borrowed: Any = plot_data(np.zeros((1, 2))).figure
-    figure = type(borrowed)(figsize=size, layout="constrained")
-    borrowed.clear()
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+    with sheet(n_rows, n_columns, size) as (figure, axes):
+        return figure, axes
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -101,7 +97,7 @@ def _pairs(stored: StoredModel, points: np.ndarray) -> Any:
     pairs = list(itertools.combinations(range(count), 2))
     n_columns = min(3, len(pairs))
     n_rows = -(-len(pairs) // n_columns)
-    figure, axes = new_figure(n_rows, n_columns, (3.2 * n_columns, 3.0 * n_rows))
+    figure, axes = new_figure(n_rows, n_columns, (3.2, 3.0))
     for ax in axes.flat[len(pairs) :]:
         ax.set_visible(False)
     for ax, pair in zip(axes.flat, pairs, strict=False):

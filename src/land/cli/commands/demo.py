@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     rows: list[dict[str, Any]] = []
     datasets = _datasets(options.seed)
-    figure, axes = new_figure(len(datasets), 3, (10.0, 4.8))
+    figure, axes = new_figure(len(datasets), 3, (3.4, 2.4))
     for panels, (name, X, labels) in zip(axes, datasets, strict=True):
         train, test = X[::2], X[1::2]
         count, metric = _CASES[name]
@@ -64,7 +64,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
                 draw_density(ax, model, train, _GRID)
             # The first one shows the whole plane around the data.
             ax.set(xlim=panels[0].get_xlim(), ylim=panels[0].get_ylim())
-            ax.set(title=_title(row), xticks=[], yticks=[])
+            ax.set(xticks=[], yticks=[])
+            ax.set_title(_title(row), fontsize=9)
             rows.append(row)
     files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
     for file in files[:2]:
