@@ -41,7 +41,8 @@ def run(settings: dict[str, Any], task: Task) -> Outcome:
     )
     metric = land.metrics.LocalDiagonalMetric(data, settings["sigma"], settings["rho"])
     base = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
-    targets = _spread_along_arc(data, settings["n_targets"])
+    others = data[np.any(data != base, axis=1)]
+    targets = _spread_along_arc(others, settings["n_targets"])
     found = task.pieces.get(
         "geodesics", settings, lambda: _compute(settings, metric, base, targets)
     )

@@ -36,7 +36,7 @@ def settings(quick: bool) -> dict[str, Any]:
     common = {"quick": quick, "seed": 0, "n_components": 2, "dimensions": [2, 3]}
     common |= {"sigma": "auto", "rho": "auto", "drawn": ["09_01", "22_16"]}
     if quick:
-        return common | {"clips": ["09_01", "22_16"], "every": 2, "n_samples": 300}
+        return common | {"clips": ["09_01", "22_16"], "every": 3, "n_samples": 300}
     runs = [clip for clip in land.datasets.MOCAP_CLIPS if clip.startswith("09")]
     return common | {"clips": [*runs, "22_16"], "every": 1, "n_samples": 1000}
 
@@ -175,8 +175,9 @@ def _draw(rows: list[dict], clips: dict[str, np.ndarray], settings: dict):
                     len(dims), len(drawn), index, projection="3d"
                 )
             _panel(grid[place], row, clips[row["clip"]][:, : row["dim"]])
-        for ax, clip in zip(grid[0], drawn, strict=True):
-            ax.set_title(_name(clip))
+        for axes, dim in zip(grid, dims, strict=True):
+            for ax, clip in zip(axes, drawn, strict=True):
+                ax.set_title(f"{_name(clip)}, {dim} components")
         figure.legend(
             handles=handles(KINDS, ls="", ms=6), loc="outside lower center", ncols=2
         )
@@ -197,4 +198,5 @@ def _panel(ax, row: dict, poses: np.ndarray) -> None:
                 ax.plot(*curve.T, color="#0072B2", lw=0.6, alpha=0.6)
             ax.set_zticks([])
         bare(ax)
-    mark_means(ax, means, row["model"])
+    extra = {"depthshade": False} if row["dim"] == 3 else {}
+    mark_means(ax, means, row["model"], **extra)

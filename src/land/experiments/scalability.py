@@ -30,7 +30,7 @@ _IMPRACTICAL_S = 120.0
 
 def settings(quick: bool) -> dict[str, Any]:
     """The settings of the full and of the quick run."""
-    common = {"quick": quick, "seed": 0, "n_targets": N_TARGETS, "raw": 784}
+    common = {"quick": quick, "seed": 0, "n_targets": N_TARGETS, "raw": [784]}
     if quick:
         return common | {
             "n_points": 300,
@@ -48,7 +48,7 @@ def run(settings: dict[str, Any], task: Task) -> Outcome:
     images = images[rng.permutation(len(images))[: settings["n_points"]]]
     rows = [
         _timed(settings, task, dim, images)
-        for dim in [*settings["dimensions"], settings["raw"]]
+        for dim in [*settings["dimensions"], *settings["raw"]]
     ]
     factor, exponent = power_law(rows)
     header = ["D", "sigma", "seconds for 20 maps", "ms per map", "converged"]
@@ -92,7 +92,7 @@ def _timed(settings: dict, task: Task, dim: int, images: np.ndarray) -> dict[str
 
     def compute() -> dict[str, Any]:
         data = images
-        if dim != settings["raw"]:
+        if dim not in settings["raw"]:
             data = PCA(dim, random_state=0).fit_transform(images)
         sigma = automatic_sigma(data)
         rho = automatic_rho(data, sigma)

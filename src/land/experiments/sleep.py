@@ -51,9 +51,9 @@ def settings(quick: bool) -> dict[str, Any]:
     if quick:
         return common | {
             "records": ["SC4001"],
-            "n_fit": 120,
+            "n_fit": 80,
             "n_predict": 1000,
-            "seeds": [0, 1],
+            "seeds": [0],
             "gmm_seeds": 10,
             "sigmas": [1.0, 1.4],
             "n_samples": 300,
