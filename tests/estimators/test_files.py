@@ -337,6 +337,7 @@ def test_unexpected_headers_are_refused(file, case):
 
 NUMBERS = {
     "n_features_in_": [3, 0, -1, True, 2.0, "2", 10**30, None],
+    "n_iter_": [-1, True, 1.0, 2**63],
     "converged_": [1, "yes", None],
     "log_constant_": ["nan", 1, None, [1.0]],
     "unknown_": [1],

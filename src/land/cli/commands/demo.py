@@ -16,7 +16,7 @@ from land.cli import options as shared
 from land.cli.console import Console
 
 HELP = "compare LAND with other models on built-in data: a figure and a table"
-_ROWS, _EFFORT, _GRID = 150, 600, 30
+_ROWS, _EFFORT, _GRID = 150, 600, 26
 # Name, number of components, and settings of the metric.
 _CASES: dict[str, tuple[int, dict[str, Any]]] = {
     "half-ellipse": (1, {"sigma": 0.2, "rho": 1.0}),
