@@ -155,7 +155,7 @@ def test_a_full_disk(command, environment, one_file):
     """As standard output only: root could replace the device by a file."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*command, "sample", str(one_file), "-q"],
+            [*command, "info", str(one_file)],
             env=environment,
             stdout=full,
             stderr=subprocess.PIPE,
