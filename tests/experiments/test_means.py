@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def report(smoke):
-    return smoke("means", n_samples=100)
+    return smoke("means")
 
 
 def rows_of(report, dataset, metric):

@@ -31,14 +31,14 @@ def test_digits(digit, data_folder):
 
 @pytest.fixture(scope="module")
 def poses(smoke):
-    tiny = {"every": 8, "n_samples": 100, "dimensions": [2, 3]}
+    tiny = {"every": 10, "n_samples": 100, "dimensions": [2, 3]}
     return smoke("mocap", data=True, **tiny, clips=["22_16"], drawn=["22_16"])
 
 
 def test_poses(poses, data_folder):
     assert len(poses.rows) == 4
     clip = land.datasets.load_mocap("22_16", data_home=data_folder)
-    frames = PCA(3, random_state=0).fit_transform(clip)[::8]
+    frames = PCA(3, random_state=0).fit_transform(clip)[::10]
     for row in poses.rows:
         own = frames[:, : row["dim"]]
         distances = np.linalg.norm(own[:, None] - np.array(row["means"]), axis=2)
@@ -56,7 +56,7 @@ def test_spacing_leaves_out_neighbours_in_time():
 
 @pytest.fixture(scope="module")
 def night(smoke):
-    tiny = {"n_fit": 40, "n_predict": 200, "seeds": [0], "sigmas": [1.0], "tol": 0.1}
+    tiny = {"n_fit": 30, "n_predict": 100, "seeds": [0], "sigmas": [1.0], "tol": 0.1}
     nmf = {"n_starts": 1, "nmf_iter": 20}
     return smoke("sleep", data=True, **tiny, **nmf, gmm_seeds=2, n_samples=100)
 

@@ -21,7 +21,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from land.experiments.pieces import Pieces, state_of_land, write_json, write_text
+from land.experiments.pieces import (
+    Pieces,
+    plain,
+    state_of_land,
+    write_json,
+    write_text,
+)
 
 EXPERIMENTS: dict[str, str] = {
     "geodesics": "geodesics follow the data, straight lines do not",
@@ -195,7 +201,7 @@ def run_with(
     outcome = module.run(settings, Task(pieces, data_home, pieces.report))
     seconds = time.perf_counter() - start
     figures = _save_figures(name, outcome.figures, folder)
-    numbers = {
+    numbers: dict[str, Any] = {
         "experiment": name,
         "title": module.TITLE,
         "claims": [vars(claim) for claim in outcome.claims],
@@ -210,6 +216,7 @@ def run_with(
             "seconds": round(pieces.seconds, 2),
         },
     }
+    numbers = plain(numbers)
     json_file, verdict_file = folder / f"{name}.json", folder / f"{name}.md"
     write_json(json_file, numbers)
     images = [file.name for file in figures if file.suffix == ".png"]
