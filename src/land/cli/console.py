@@ -106,7 +106,8 @@ class Console:
 
     def step(self, step: Any) -> None:
         """Hear of a step of a fit; a callback of the estimators."""
-        self.progress(f"step {step.iteration}  objective {step.objective:.6g}")
+        search = "search: " if getattr(step, "stage", "fit") == "search" else ""
+        self.progress(f"{search}step {step.iteration}  objective {step.objective:.6g}")
 
     def progress(self, state: str) -> None:
         """Say how far the task has come."""
