@@ -116,8 +116,8 @@ class RiemannianEstimator(BaseEstimator):
         self.history_ = problem.history
         self.n_iter_ = max(len(problem.history) - 1, 1)
         self.converged_ = converged
-        self.n_log_maps_ = problem.n_log_maps
-        self.n_exp_maps_ = problem.n_exp_maps
+        self.n_log_maps_ = problem.work.log_maps
+        self.n_exp_maps_ = problem.work.exp_maps
         estimates = problem.latest.estimates if problem.latest is not None else []
         self.n_failed_log_maps_ = sum(item.n_failed for item in estimates)
         if not converged and self.n_iter_ >= self.max_iter:

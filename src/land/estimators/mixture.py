@@ -159,25 +159,26 @@ class LANDMixture(RiemannianDensity):
                 f"{len(problem.data)}"
             )
         n_init = check_count("n_init", self.n_init)
-        best: tuple[float, Snapshot, bool] | None = None
+        best: tuple[Snapshot, bool] | None = None
         for _ in range(n_init):
             interrupted = False
             converged = False
             problem.latest = None
             try:
                 mixture, converged = self._fit_once(problem, weights, settings, rng)
-                found = Snapshot(mixture.estimates, mixture.proportions)
-                objective = mixture.objective
+                found = Snapshot(
+                    mixture.estimates, mixture.proportions, mixture.objective
+                )
             except KeyboardInterrupt as interrupt:
                 found = keep_latest(problem, interrupt)
-                objective = problem.history[-1].objective
                 interrupted = True
-            if best is None or objective < best[0]:
-                best = objective, found, converged
+            if best is None or found.objective < best[0].objective:
+                best = found, converged
             if interrupted:
                 break
         assert best is not None
-        self.objective_, problem.latest, converged = best
+        problem.latest, converged = best
+        self.objective_ = problem.latest.objective
         self._store(problem.latest)
         self._store_progress(problem, converged)
         return self

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from land.density.constant import cholesky
 from land.fitting.gradient import mean_gradients
 from land.fitting.problem import Estimate, FitProblem
-from land.geodesics import LogMap, exp_map
+from land.geodesics import exp_map
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,6 @@ _LONGEST_STEP = 1.0
 _ARMIJO = 1e-4
 _TRIALS = 6
 _DIFFERENCE = 1e-3
-_NEARBY = 0.05
 # A rival that is ahead by this many times the fall along a full step has won.
 _HOPELESS = 1.5
 
@@ -192,29 +191,30 @@ def _try_steps(
     inside = [
         k
         for k, mean in enumerate(means)
-        if np.all(np.isfinite(mean)) and problem.encloses(mean)
+        if np.all(np.isfinite(mean)) and _may_move(problem, searches[k], mean)
     ]
     trials: list[Estimate | None] = [None] * len(means)
     if inside:
         own = [searches[k] for k in inside]
-        found = problem.profile(
-            [means[k] for k in inside],
-            [search.weights for search in own],
-            [search.estimate.covariance for search in own],
-            _nearby_curves(own, [steps[k] for k in inside]),
+        moved = [means[k] for k in inside]
+        weights = [search.weights for search in own]
+        longest = max(float(np.linalg.norm(steps[k])) for k in inside)
+        logs = problem.update_log_maps(
+            moved,
+            [search.estimate.logs for search in own],
+            weights,
+            near=longest < problem.nearby,
         )
+        guesses = [search.estimate.covariance for search in own]
+        found = problem.profile_covariances(moved, weights, logs, guesses)
         for k, trial in zip(inside, found, strict=True):
             trials[k] = trial
     return list(zip(trials, transports, strict=True))
 
 
-def _nearby_curves(
-    searches: Sequence[MeanSearch], steps: Sequence[Array]
-) -> list[LogMap] | None:
-    """Curves from which the next ones may start; none after long steps."""
-    if max(float(np.linalg.norm(step)) for step in steps) > _NEARBY:
-        return None
-    return [search.estimate.logs for search in searches]
+def _may_move(problem: FitProblem, search: MeanSearch, mean: Array) -> bool:
+    """Whether a mean may go there: who is among the data stays among them."""
+    return problem.admits(mean) or not problem.admits(search.estimate.mean)
 
 
 def _follow_geodesics(
@@ -227,7 +227,7 @@ def _follow_geodesics(
         sides = _DIFFERENCE * np.concatenate([search.frame.T, -search.frame.T])
         offsets.append(tangent + np.concatenate([np.zeros((1, dim)), sides]))
         bases.append(np.broadcast_to(search.estimate.mean, offsets[-1].shape))
-    problem.n_exp_maps += len(offsets) * (2 * dim + 1)
+    problem.work.exp_maps += len(offsets) * (2 * dim + 1)
     arrivals = exp_map(problem.metric, np.stack(bases), np.stack(offsets), tol=1e-9)
     means, transports = [], []
     for search, points in zip(searches, arrivals.points, strict=True):

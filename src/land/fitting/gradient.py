@@ -8,7 +8,8 @@ datum's part of the objective is q = 1/2 p^T B p with B = M^-1 Gamma M^-1, hence
 
 and Dp[u], a derivative along a single direction, is had from two log maps for each
 datum in any dimension. The constant is differentiated by differences in each
-direction, on the same quadrature directions.
+direction, on the same quadrature directions. (One-sided differences were tried: their
+error is large enough to defeat the line search.)
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Difference steps, in standard deviations of the fitted normal distribution.
-_STEP = 0.01
 # Data with less than this share of the largest weight do not move a mean.
 _NEGLIGIBLE = 1e-4
 
@@ -51,14 +50,14 @@ def mean_gradients(
 def _constant_gradients(
     problem: FitProblem, estimates: Sequence[Estimate], frames: Sequence[Array]
 ) -> list[Array]:
-    dim = problem.metric.dim
+    dim, size = problem.metric.dim, problem.difference
     means, covariances = [], []
     for estimate, frame in zip(estimates, frames, strict=True):
         for sign in (1.0, -1.0):
-            means += [estimate.mean + sign * _STEP * column for column in frame.T]
+            means += [estimate.mean + sign * size * column for column in frame.T]
             covariances += dim * [estimate.covariance]
     values = problem.log_constants(means, covariances).reshape(len(estimates), 2, dim)
-    return list((values[:, 0] - values[:, 1]) / (2.0 * _STEP))
+    return list((values[:, 0] - values[:, 1]) / (2.0 * size))
 
 
 def _data_gradients(
@@ -69,7 +68,7 @@ def _data_gradients(
 ) -> list[Array]:
     metric = problem.metric
     parts = [
-        _Displacements(metric, *part)
+        _Displacements(metric, *part, problem.difference)
         for part in zip(estimates, weights, frames, strict=True)
     ]
     moved = np.concatenate([part.bases() for part in parts])
@@ -77,7 +76,7 @@ def _data_gradients(
         return [np.zeros(metric.dim) for _ in parts]
     curves = [part.curves for part in parts for _ in range(2)]
     targets = [problem.data[part.rows] for part in parts for _ in range(2)]
-    problem.n_log_maps += len(moved)
+    problem.work.log_maps += len(moved)
     logs = log_map(
         metric,
         moved,
@@ -98,9 +97,15 @@ class _Displacements:
     """For each datum, the mean displaced back and forth along the datum's own u."""
 
     def __init__(
-        self, metric: Metric, estimate: Estimate, weights: Array, frame: Array
+        self,
+        metric: Metric,
+        estimate: Estimate,
+        weights: Array,
+        frame: Array,
+        difference: float,
     ) -> None:
         self.metric, self.estimate, self.frame = metric, estimate, frame
+        self.difference = difference
         usable = np.all(np.isfinite(estimate.logs.tangents), axis=1)
         tangents = np.where(usable[:, None], estimate.logs.tangents, 0.0)
         inverse = np.linalg.inv(metric.tensor(estimate.mean))
@@ -111,7 +116,7 @@ class _Displacements:
         self.sizes = sizes[self.rows]
         self.weights = weights[self.rows]
         self.tangents = tangents[self.rows]
-        self.steps = _STEP * directions[self.rows] / self.sizes[:, None]
+        self.steps = difference * directions[self.rows] / self.sizes[:, None]
         self.curves = estimate.logs.take(self.rows)
 
     def bases(self) -> Array:
@@ -121,7 +126,7 @@ class _Displacements:
     def gradient(self, momenta: Array) -> Array:
         """Weighted gradient in the frame, from the momenta at the displaced means."""
         ahead, behind = np.split(momenta, 2)
-        slopes = (ahead - behind) * (self.sizes / (2.0 * _STEP))[:, None]
+        slopes = (ahead - behind) * (self.sizes / (2.0 * self.difference))[:, None]
         good = np.all(np.isfinite(slopes), axis=1)
         weights = np.where(good, self.weights, 0.0)
         weights *= self.weights.sum() / max(weights.sum(), 1e-300)
@@ -132,12 +137,12 @@ class _Displacements:
         """Derivative of 1/2 p^T M^-1 Gamma M^-1 p in the metric alone."""
         momenta = self.tangents @ self.metric.tensor(self.estimate.mean)
         moment = (weights[:, None] * momenta).T @ momenta
-        offsets = _STEP * np.concatenate([self.frame.T, -self.frame.T])
+        offsets = self.difference * np.concatenate([self.frame.T, -self.frame.T])
         inverses = np.linalg.inv(self.metric.tensor(self.estimate.mean + offsets))
         forms = inverses @ self.estimate.precision @ inverses
         values = 0.5 * np.einsum("kij,ij->k", forms, moment)
         ahead, behind = np.split(values, 2)
-        return (ahead - behind) / (2.0 * _STEP)
+        return (ahead - behind) / (2.0 * self.difference)
 
 
 def _momenta(metric: Metric, points: Array, logs: LogMap) -> Array:

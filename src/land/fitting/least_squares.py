@@ -41,7 +41,7 @@ def intrinsic_mean(
         if size <= tol * np.sqrt(variance) or step < 1e-4:
             return mean, logs, bool(size <= tol * np.sqrt(variance))
         trial = exp_map(problem.metric, mean, step * direction).points
-        problem.n_exp_maps += 1
+        problem.work.exp_maps += 1
         (trial_logs,) = problem.log_maps([trial], [logs])
         trial_variance = _variance(trial_logs, weights)
         if trial_variance < variance:

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from land.fitting.descent import MeanSearch, descend
 from land.fitting.problem import Estimate, FitProblem
+from land.fitting.starts import leaders, rank_starts
 
 Array = NDArray[np.float64]
 
-_ROUNDS = 3
-# First, the optimum of a rougher objective is approached: fewer rays, larger tolerance.
-_ROUGHER, _ROUGH_TOL = 4, 5e-3
+# So many rivals take part in the rounds of the search, which have so many steps.
+_RIVALS = (8, 4)
+_SEARCH_STEPS = 4
+# The search ends here: its objective is not the one that counts.
+_ROUGH_TOL = 5e-3
+# Rivals that are so far behind are given up.
+_BEHIND = 1.0
+# Steps after which all curves are computed anew: others may be shorter by then.
+STEPS_BETWEEN_RENEWALS = 8
 
 
 def fit_maximum_likelihood(
     problem: FitProblem,
     weights: Array,
-    starts: Sequence[Array],
+    start: Array | None,
     max_iter: int,
     tol: float,
+    rng: np.random.Generator,
 ) -> tuple[Estimate, bool]:
-    """Minimise the objective from several starting means; keep the best.
+    """Minimise the objective.
 
     Parameters
     ----------
@@ -32,36 +38,92 @@ def fit_maximum_likelihood(
         The problem.
     weights : ndarray of shape (N,)
         Weights of the data, which sum to one.
-    starts : arrays of shape (D,)
-        Starting means.
+    start : ndarray of shape (D,), optional
+        Where to start; without it, rival starts are tried.
     max_iter
         Largest number of steps of the mean.
     tol
         Stop when a step is predicted to lower the objective by less than this.
+    rng
+        Randomness of the starts.
 
     Returns
     -------
     The estimate, and whether the stopping rule was met.
     """
-    with problem.rougher(_ROUGHER):
-        estimates = problem.profile(list(starts), len(starts) * [weights])
-        searches = [MeanSearch(estimate, weights) for estimate in estimates]
-        descend(problem, searches, max_iter, max(tol, _ROUGH_TOL))
-    search = min(searches, key=lambda search: search.estimate.objective)
-    best = search.estimate
-    (best,) = problem.profile_covariances(
-        [best.mean], [weights], [best.logs], [best.covariance]
-    )
-    search = search.resumed(best)
-    for _ in range(_ROUNDS):
-        remaining = max(1, max_iter - len(problem.history))
-        converged = descend(problem, [search], remaining, tol)
-        best = search.estimate
-        # Curves were carried along with the mean: others may be shorter now.
-        (fresh,) = problem.profile([best.mean], [weights], [best.covariance])
-        if abs(fresh.objective - best.objective) < tol or not converged:
+    finalists = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
+    means = [each.estimate.mean for each in finalists]
+    covariances = [each.estimate.covariance for each in finalists]
+    problem.economise(means, covariances)
+    estimates = problem.profile(means, len(means) * [weights], covariances)
+    searches = [
+        search.resumed(estimate, weights)
+        for search, estimate in zip(finalists, estimates, strict=True)
+    ]
+    searches.sort(key=lambda search: search.estimate.objective)
+    for search in searches:
+        problem.history.clear()
+        estimate, converged = _refine(problem, search, max_iter, tol)
+        if not problem.astray(estimate.mean):
             break
-        search = MeanSearch(fresh, weights)
-    (verified,) = problem.verify([fresh], [weights])
-    problem.record(verified.objective, [verified])
-    return verified, converged
+    else:
+        converged = False
+    problem.record(estimate.objective, [estimate])
+    return estimate, converged
+
+
+def _refine(
+    problem: FitProblem, search: MeanSearch, max_iter: int, tol: float
+) -> tuple[Estimate, bool]:
+    """Descend to the optimum; whether the stopping rule was met."""
+    problem.record(search.estimate.objective, [search.estimate])
+    settled = False
+    while len(problem.history) <= max_iter and not settled:
+        remaining = max_iter - len(problem.history) + 1
+        turn = min(remaining, STEPS_BETWEEN_RENEWALS)
+        converged = descend(problem, [search], turn, tol)
+        last = search.estimate
+        (renewed,) = problem.profile([last.mean], [search.weights], [last.covariance])
+        settled = converged and abs(renewed.objective - last.objective) < tol
+        search = search.resumed(renewed)
+    (verified,) = problem.verify([search.estimate], [search.weights])
+    return verified, settled
+
+
+def _search(
+    problem: FitProblem,
+    weights: Array,
+    start: Array | None,
+    tol: float,
+    rng: np.random.Generator,
+) -> list[MeanSearch]:
+    """Where descents on a rough version of the problem end, as far as it matters."""
+    rough, own, _ = problem.sample(weights, rng)
+    if start is None:
+        estimates = rank_starts(rough, own, rng)
+    else:
+        estimates = rough.profile([start], [own])
+    searches = [MeanSearch(estimate, own) for estimate in estimates]
+    for count in _RIVALS:
+        searches = _leaders(rough, searches, count)
+        renewed = rough.profile(
+            [search.estimate.mean for search in searches],
+            len(searches) * [own],
+            [search.estimate.covariance for search in searches],
+        )
+        searches = [
+            search.resumed(estimate)
+            for search, estimate in zip(searches, renewed, strict=True)
+        ]
+        descend(rough, searches, _SEARCH_STEPS, tol)
+    return _leaders(rough, searches, _RIVALS[-1])
+
+
+def _leaders(
+    rough: FitProblem, searches: list[MeanSearch], count: int
+) -> list[MeanSearch]:
+    """Searches that may still win."""
+    places = {id(search.estimate): search for search in searches}
+    best = leaders(rough, [search.estimate for search in searches], count)
+    close = [each for each in best if each.objective - best[0].objective < _BEHIND]
+    return [places[id(estimate)] for estimate in close]

@@ -16,19 +16,22 @@ from scipy.special import logsumexp
 
 from land.fitting.descent import MeanSearch, advance
 from land.fitting.least_squares import empirical_covariance
+from land.fitting.maximum_likelihood import STEPS_BETWEEN_RENEWALS
 from land.fitting.problem import Estimate, FitProblem
 from land.fitting.single import FitSettings, fit_one
-from land.fitting.starts import rank_starts, sample_rows
+from land.fitting.starts import rank_starts
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
 
 # A component whose responsibilities add up to less than this many data is left alone.
 _FEWEST_DATA = 1.0
-# First, the optimum of a rougher objective is approached: fewer rays, larger tolerance.
-_ROUGHER, _ROUGH_TOL = 4, 5e-3
-# Rival first guesses take so many steps on so many data.
-_RACE_STEPS, _RACE_DATA = 4, 200
+# Components look for their first means among so many data points.
+_CANDIDATES = 4
+# The search ends here: its objective is not the one that counts.
+_ROUGH_TOL = 5e-3
+# A rival that would need so many steps like its last one to catch up is given up.
+_HOPELESS = 5.0
 
 
 @dataclass(frozen=True)
@@ -85,64 +88,112 @@ def fit_mixture(
     if rivals[0].shape[1] == 1:
         estimate, converged = fit_one(problem, weights, "least_squares", settings, rng)
         return _expect(weights, [estimate], np.ones(1)), converged
-    with problem.rougher(_ROUGHER):
-        mixture = _race(problem, weights, rivals, rng)
-        problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-        shares = _component_weights(weights, mixture.responsibilities)
-        searches = [
-            MeanSearch(estimate, own)
-            for estimate, own in zip(mixture.estimates, shares, strict=True)
-        ]
-        tol = max(settings.tol, _ROUGH_TOL)
-        mixture, searches, _ = _iterate(
-            problem, weights, mixture, searches, settings.max_iter, tol
+    found = _search(problem, weights, rivals, settings, rng)
+    contender = _Contender.on(problem, weights, found.mixture, found.searches)
+    contender.record(problem)
+    settled = False
+    remaining = settings.max_iter
+    while remaining > 0 and not settled:
+        n_steps = len(problem.history)
+        turn = min(remaining, STEPS_BETWEEN_RENEWALS)
+        converged = _iterate(problem, weights, contender, turn, settings.tol)
+        remaining -= len(problem.history) - n_steps
+        last = contender.mixture.objective
+        contender = _Contender.on(
+            problem, weights, contender.mixture, contender.searches
         )
-    refined = _maximise_covariances(problem, weights, mixture, reuse=False)
-    mixture = _expect(weights, refined, mixture.proportions)
-    remaining = max(1, settings.max_iter - len(problem.history))
-    mixture, _, converged = _iterate(
-        problem, weights, mixture, searches, remaining, settings.tol
-    )
+        renewed = contender.mixture.objective
+        settled = converged and abs(renewed - last) < settings.tol
+    mixture = contender.mixture
     shares = _component_weights(weights, mixture.responsibilities)
     verified = problem.verify(mixture.estimates, shares)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-    return mixture, converged
+    return mixture, settled
 
 
-def _race(
+@dataclass
+class _Contender:
+    """A mixture on its way, with what the searches for its means have learned."""
+
+    mixture: MixtureEstimate
+    searches: list[MeanSearch]
+    last_fall: float = np.inf
+
+    @classmethod
+    def on(
+        cls,
+        problem: FitProblem,
+        weights: Array,
+        mixture: MixtureEstimate,
+        searches: Sequence[MeanSearch],
+    ) -> _Contender:
+        """The parameters of a mixture, with everything else computed anew."""
+        means = [estimate.mean for estimate in mixture.estimates]
+        covariances = [estimate.covariance for estimate in mixture.estimates]
+        problem.economise(means, covariances)
+        logs = problem.log_maps(means)
+        estimates = problem.evaluate(means, covariances, len(means) * [weights], logs)
+        renewed = _expect(weights, estimates, mixture.proportions)
+        shares = _component_weights(weights, renewed.responsibilities)
+        return cls(renewed, _resumed(searches, estimates, shares))
+
+    def record(self, problem: FitProblem) -> None:
+        mixture = self.mixture
+        problem.record(mixture.objective, mixture.estimates, mixture.proportions)
+
+    def hopeless(self, best: _Contender) -> bool:
+        """Whether a better rival will not be caught up with."""
+        return self.mixture.objective - best.mixture.objective > (
+            _HOPELESS * max(self.last_fall, _ROUGH_TOL)
+        )
+
+
+def _search(
     problem: FitProblem,
     weights: Array,
     rivals: Sequence[Array],
+    settings: FitSettings,
     rng: np.random.Generator,
-) -> MixtureEstimate:
-    """The first guess that is best after a few EM steps on a sample of the data."""
-    rows = sample_rows(weights, _RACE_DATA, rng)
-    rough = problem.subset(rows, problem.n_samples)
-    own = weights[rows] if len(rows) == np.sum(weights > 0.0) else np.ones(len(rows))
-    own = own / own.sum()
-    outcomes = []
-    for responsibilities in rivals:
-        shares = _component_weights(own, responsibilities[rows])
-        means = [rank_starts(rough, share, rng)[0] for share in shares]
-        estimates = rough.profile(means, shares)
-        mixture = _expect(own, estimates, own @ responsibilities[rows])
-        if len(rivals) > 1:
-            searches = [
-                MeanSearch(*part) for part in zip(estimates, shares, strict=True)
-            ]
-            mixture, _, _ = _iterate(
-                rough, own, mixture, searches, _RACE_STEPS, _ROUGH_TOL
-            )
-        outcomes.append(mixture)
-    problem.count(rough)
-    winner = min(outcomes, key=lambda mixture: mixture.objective)
-    means = [estimate.mean for estimate in winner.estimates]
-    covariances = [estimate.covariance for estimate in winner.estimates]
-    logs = problem.log_maps(means)
-    uniform = len(means) * [weights]
-    estimates = problem.evaluate(means, covariances, uniform, logs)
-    return _expect(weights, estimates, winner.proportions)
+) -> _Contender:
+    """The first guess that leads to the best mixture, on a rough version."""
+    n_components = rivals[0].shape[1]
+    rough, own, rows = problem.sample(weights, rng, n_components)
+    contenders = [
+        _first_mixture(rough, own, responsibilities[rows], rng)
+        for responsibilities in rivals
+    ]
+    tol = max(settings.tol, _ROUGH_TOL)
+    best = min(contenders, key=lambda each: each.mixture.objective)
+    best.record(rough)
+    for _ in range(settings.max_iter):
+        for contender in contenders:
+            if contender.last_fall >= tol:
+                _em_step(rough, own, contender, tol)
+        best = min(contenders, key=lambda each: each.mixture.objective)
+        best.record(rough)
+        contenders = [each for each in contenders if not each.hopeless(best)]
+        if all(each.last_fall < tol for each in contenders):
+            break
+    return best
+
+
+def _first_mixture(
+    rough: FitProblem,
+    weights: Array,
+    responsibilities: Array,
+    rng: np.random.Generator,
+) -> _Contender:
+    """A mixture from a guess of the responsibilities."""
+    shares = _component_weights(weights, responsibilities)
+    means = []
+    for share in shares:
+        part, own = rough.restricted(share, rng)
+        means.append(rank_starts(part, own, rng, _CANDIDATES)[0].mean)
+    estimates = rough.profile(means, shares)
+    mixture = _expect(weights, estimates, weights @ responsibilities)
+    searches = [MeanSearch(*part) for part in zip(estimates, shares, strict=True)]
+    return _Contender(mixture, searches)
 
 
 def least_squares_mixture(
@@ -188,39 +239,54 @@ def log_joint(
 def _iterate(
     problem: FitProblem,
     weights: Array,
-    mixture: MixtureEstimate,
-    searches: list[MeanSearch],
+    contender: _Contender,
     max_iter: int,
     tol: float,
-) -> tuple[MixtureEstimate, list[MeanSearch], bool]:
-    """EM steps until one lowers the objective by less than `tol`."""
+) -> bool:
+    """EM steps until one lowers the objective by less than `tol`; whether one has."""
     for _ in range(max_iter):
-        shares = _component_weights(weights, mixture.responsibilities)
-        estimates = _maximise_covariances(problem, weights, mixture, reuse=True)
-        searches = [
-            search.resumed(estimate, own)
-            for search, estimate, own in zip(searches, estimates, shares, strict=True)
-        ]
-        starved = mixture.starved
-        fed = [search for k, search in enumerate(searches) if k not in starved]
-        advance(problem, fed, 0.1 * tol)
-        before = mixture.objective
-        mixture = _expect(
-            weights,
-            [search.estimate for search in searches],
-            weights @ mixture.responsibilities,
-        )
-        problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-        if before - mixture.objective < tol:
-            return mixture, searches, True
-    return mixture, searches, False
+        _em_step(problem, weights, contender, tol)
+        contender.record(problem)
+        if contender.last_fall < tol:
+            return True
+    return False
+
+
+def _em_step(
+    problem: FitProblem, weights: Array, contender: _Contender, tol: float
+) -> None:
+    """Best covariances and a step of every mean, then new responsibilities."""
+    mixture = contender.mixture
+    shares = _component_weights(weights, mixture.responsibilities)
+    estimates = _maximise_covariances(problem, shares, mixture)
+    searches = _resumed(contender.searches, estimates, shares)
+    starved = mixture.starved
+    fed = [search for k, search in enumerate(searches) if k not in starved]
+    advance(problem, fed, 0.1 * tol)
+    contender.searches = searches
+    contender.mixture = _expect(
+        weights,
+        [search.estimate for search in searches],
+        weights @ mixture.responsibilities,
+    )
+    contender.last_fall = mixture.objective - contender.mixture.objective
+
+
+def _resumed(
+    searches: Sequence[MeanSearch],
+    estimates: Sequence[Estimate],
+    shares: Sequence[Array],
+) -> list[MeanSearch]:
+    return [
+        search.resumed(estimate, own)
+        for search, estimate, own in zip(searches, estimates, shares, strict=True)
+    ]
 
 
 def _maximise_covariances(
-    problem: FitProblem, weights: Array, mixture: MixtureEstimate, *, reuse: bool
+    problem: FitProblem, shares: Sequence[Array], mixture: MixtureEstimate
 ) -> list[Estimate]:
     """Best covariances for the current means; starved components stay as they are."""
-    shares = _component_weights(weights, mixture.responsibilities)
     fed = [k for k in range(len(shares)) if k not in mixture.starved]
     old = [mixture.estimates[k] for k in fed]
     solved = problem.profile_covariances(
@@ -228,7 +294,7 @@ def _maximise_covariances(
         [shares[k] for k in fed],
         [each.logs for each in old],
         [each.covariance for each in old],
-        [each.nodes for each in old] if reuse else None,
+        [each.nodes for each in old],
     )
     estimates = list(mixture.estimates)
     for k, estimate in zip(fed, solved, strict=True):

@@ -39,7 +39,7 @@ def fit_as_in_paper(
             problem.volume,
             problem.tol,
         )
-        problem.n_exp_maps += len(normal)
+        problem.work.exp_maps += len(normal)
         return problem.assemble(mean, covariance, weights, logs, nodes)
 
     factor = cholesky(start.precision).T

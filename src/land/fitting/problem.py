@@ -8,8 +8,7 @@ one batch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,6 +39,26 @@ _PLACEMENTS = 10
 # Share of the data's average variance that is added to every direction, so that data
 # without extent in a direction have a covariance, and none can collapse.
 _RIDGE = 1e-6
+# Searches look at so many of the data, with so many times fewer rays, and do not mind
+# small errors of geodesics or curves that are a little longer than others.
+_SAMPLED_DATA, _SAMPLED_DATA_PER_DIMENSION = 150, 10
+_ROUGHER = 6
+_ROUGH_TOL, _ROUGH_DIFFERENCE, _ROUGH_NEARBY = 1e-3, 0.05, 1.5
+# Fits use so many times fewer rays if constants have a smaller standard error even so.
+_ECONOMIES, _ACCURATE = (4, 2), 5e-4
+# Means are kept within so many kernel widths of the data.
+_REACH = 1.5
+_EDGE = 0.9
+# Data with less than this share of the largest weight need no new tangents.
+_NO_SAY = 1e-6
+
+
+@dataclass
+class Work:
+    """Geodesics computed so far."""
+
+    log_maps: int = 0
+    exp_maps: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,6 +77,9 @@ class Step:
         Geodesics computed so far.
     seconds : float
         Time since the fit began.
+    stage : {"search", "fit"}
+        Whether the step belongs to the search for a start, on a sample of the data with
+        rough constants, or to the fit itself. A history has steps of the latter only.
     """
 
     iteration: int
@@ -66,6 +88,7 @@ class Step:
     n_log_maps: int
     n_exp_maps: int
     seconds: float
+    stage: str = "fit"
 
 
 @dataclass(frozen=True)
@@ -88,10 +111,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The components of a model and their shares of it."""
+    """The components of a model, their shares of it, and its objective."""
 
     estimates: list[Estimate]
     proportions: Array
+    objective: float
 
 
 @dataclass
@@ -104,6 +128,11 @@ class FitProblem:
 
     for weights w of the data that sum to one. Directions of the quadrature are drawn
     from the same seed every time, so the objective is a deterministic function.
+
+    Lengths on the scale of the data are in standard deviations of the fitted normal
+    distribution: `difference` is the step of numerical derivatives, `nearby` how far a
+    mean may move before its curves are sought anew. Constants are computed with
+    `economy` times fewer rays than `n_samples` would allow.
     """
 
     metric: Metric
@@ -112,71 +141,139 @@ class FitProblem:
     n_samples: int = 3000
     seed: int = 0
     tol: float = 1e-5
+    difference: float = 0.01
+    nearby: float = 0.25
+    economy: int = 1
     callback: Callable[[Step], None] | None = None
-    n_log_maps: int = 0
-    n_exp_maps: int = 0
+    work: Work = field(default_factory=Work)
     history: list[Step] = field(default_factory=list)
     latest: Snapshot | None = None
     started: float = field(default_factory=time.perf_counter)
+    whole: FitProblem | None = None
 
-    def subset(self, rows: NDArray[np.intp], n_samples: int) -> FitProblem:
-        """The problem for some of the data, with another effort and no listener."""
-        return replace(
+    def sample(
+        self, weights: Array, rng: np.random.Generator, n_components: int = 1
+    ) -> tuple[FitProblem, Array, NDArray[np.intp]]:
+        """A rough version: fewer data and rays. Also its weights, and the data's rows.
+
+        What it finds is told to the whole problem.
+        """
+        most = max(_SAMPLED_DATA, _SAMPLED_DATA_PER_DIMENSION * self.metric.dim)
+        rows, own = _sample_rows(weights, most * n_components, rng)
+        rough = replace(
             self,
             data=self.data[rows],
-            n_samples=n_samples,
-            callback=None,
-            n_log_maps=0,
-            n_exp_maps=0,
+            n_samples=-(-self.n_samples // _ROUGHER),
+            tol=max(self.tol, _ROUGH_TOL),
+            difference=_ROUGH_DIFFERENCE,
+            nearby=_ROUGH_NEARBY,
             history=[],
+            whole=self,
         )
+        return rough, own, rows
 
-    def count(self, other: FitProblem) -> None:
-        """Add the work of a problem that was made from this one."""
-        self.n_log_maps += other.n_log_maps
-        self.n_exp_maps += other.n_exp_maps
-
-    @contextmanager
-    def rougher(self, factor: int) -> Iterator[None]:
-        """Spend `factor` times fewer rays for a while."""
-        n_samples, self.n_samples = self.n_samples, -(-self.n_samples // factor)
-        try:
-            yield
-        finally:
-            self.n_samples = n_samples
+    def restricted(
+        self, weights: Array, rng: np.random.Generator
+    ) -> tuple[FitProblem, Array]:
+        """A rough version for data that weigh differently: even fewer of them."""
+        rows, own = _sample_rows(weights, _SAMPLED_DATA // 2, rng)
+        return replace(self, data=self.data[rows]), own
 
     @property
     def ridge(self) -> float:
         """Variance that is added to every direction of the tangent space."""
         return _RIDGE * max(float(np.mean(np.var(self.data, axis=0))), 1e-300)
 
-    def encloses(self, mean: Array) -> bool:
-        """Whether a mean lies in the data's covariance ellipsoid that holds them all.
+    def remoteness(self, mean: Array) -> float:
+        """How far a mean is from the data; 1 is as far as it may be.
 
-        From far outside, the paper's volume element makes thin distributions cheap: the
-        likelihood has optima there that nobody wants.
+        A learned metric is flat beyond a few widths of its kernel from the data. Seen
+        from out there, the paper's volume element makes thin distributions cheap: the
+        likelihood falls and falls towards optima that nobody wants, much as that of a
+        Gaussian mixture does where a component collapses. For other metrics, the unit
+        is the covariance ellipsoid that holds all data.
         """
+        metric = self.metric
+        if metric.landmarks is not None and metric.resolution is not None:
+            squares = np.sum((metric.landmarks - mean) ** 2, axis=1)
+            return float(np.sqrt(squares.min()) / (_REACH * metric.resolution))
         center = self.data.mean(axis=0)
         scatter = np.atleast_2d(np.cov(self.data.T, bias=True))
         factor = cholesky(scatter + self.ridge * np.eye(len(center)))
         offsets = np.concatenate([self.data, mean[None]]) - center
         radii = np.linalg.norm(np.linalg.solve(factor, offsets.T), axis=0)
-        return bool(radii[-1] <= radii[:-1].max())
+        return float(radii[-1] / max(float(radii[:-1].max()), 1e-300))
+
+    def admits(self, mean: Array) -> bool:
+        """Whether a mean may be there."""
+        return self.remoteness(mean) <= 1.0
+
+    def astray(self, mean: Array) -> bool:
+        """Whether a mean was stopped on its way out: it is no local optimum."""
+        return self.remoteness(mean) > _EDGE
 
     def log_maps(
         self, means: Sequence[Array], near: Sequence[LogMap] | None = None
     ) -> list[LogMap]:
         """Tangents of the data at each mean, starting from curves of nearby means."""
-        count = len(self.data)
-        self.n_log_maps += len(means) * count
+        every = np.ones(len(self.data), dtype=bool)
+        guesses = None if near is None else LogMap.concatenate(near)
+        return self._map_rows(means, len(means) * [every], guesses)
+
+    def update_log_maps(
+        self,
+        means: Sequence[Array],
+        old: Sequence[LogMap],
+        weights: Sequence[Array],
+        *,
+        near: bool,
+    ) -> list[LogMap]:
+        """Tangents at means that have moved, of the data that have a say there.
+
+        Data without weight keep their old tangents. Curves start from the old ones if
+        the means are `near` those of before.
+        """
+        needed = [own > _NO_SAY * own.max() for own in weights]
+        guesses = None
+        if near:
+            pairs = zip(old, needed, strict=True)
+            guesses = LogMap.concatenate(
+                [logs.take(np.flatnonzero(rows)) for logs, rows in pairs]
+            )
+        merged = []
+        for rows, before, new in zip(
+            needed, old, self._map_rows(means, needed, guesses), strict=True
+        ):
+            if rows.all():
+                merged.append(new)
+                continue
+            kept = before.take(np.flatnonzero(~rows))
+            places = np.concatenate([np.flatnonzero(rows), np.flatnonzero(~rows)])
+            both = LogMap.concatenate([new, kept])
+            merged.append(both.take(np.argsort(places)))
+        return merged
+
+    def _map_rows(
+        self,
+        means: Sequence[Array],
+        rows: Sequence[NDArray[np.bool_]],
+        guesses: LogMap | None,
+    ) -> list[LogMap]:
+        """Tangents of some of the data at each mean, in one batch."""
+        counts = [int(own.sum()) for own in rows]
+        self.work.log_maps += sum(counts)
         logs = log_map(
             self.metric,
-            np.repeat(np.asarray(means), count, axis=0),
-            np.tile(self.data, (len(means), 1)),
-            curves=None if near is None else LogMap.concatenate(near),
+            np.repeat(np.asarray(means), counts, axis=0),
+            np.concatenate([self.data[own] for own in rows]),
+            curves=guesses,
             tol=self.tol,
         )
-        return [logs.take(np.arange(count) + k * count) for k in range(len(means))]
+        ends = np.cumsum(counts)
+        return [
+            logs.take(np.arange(end - count, end))
+            for end, count in zip(ends, counts, strict=True)
+        ]
 
     def nodes(
         self,
@@ -187,9 +284,11 @@ class FitProblem:
     ) -> list[TangentNodes]:
         """Quadrature nodes at each mean, placed for its covariance.
 
-        `unseen` nodes lie in directions that no fit has adapted itself to.
+        `unseen` nodes lie in directions that no fit has adapted itself to, and there is
+        no economy with them.
         """
-        n_rays = rays_for(self.n_samples, self.volume, self.metric.dim)
+        effort = self.n_samples if unseen else -(-self.n_samples // self.economy)
+        n_rays = rays_for(effort, self.volume, self.metric.dim)
         rng = np.random.default_rng([self.seed, int(unseen)])
         factors = [cholesky(covariance) for covariance in covariances]
         placed = ray_nodes(
@@ -202,8 +301,18 @@ class FitProblem:
             rng,
             self.tol,
         )
-        self.n_exp_maps += sum(nodes.n_maps for nodes in placed)
+        self.work.exp_maps += sum(nodes.n_maps for nodes in placed)
         return placed
+
+    def economise(self, means: Sequence[Array], covariances: Sequence[Array]) -> None:
+        """Use no more rays than these means and covariances need."""
+        precisions = [invert(covariance) for covariance in covariances]
+        for self.economy in _ECONOMIES:
+            pairs = zip(self.nodes(means, covariances), precisions, strict=True)
+            constants = [summarise(*pair, self.tol) for pair in pairs]
+            if max(constant.stderr for constant in constants) < _ACCURATE:
+                return
+        self.economy = 1
 
     def second_moment(self, logs: LogMap, weights: Array) -> Array:
         """Weighted second moment of the data's tangents, kept from being singular."""
@@ -214,17 +323,15 @@ class FitProblem:
     def verify(
         self, estimates: Sequence[Estimate], weights: Sequence[Array]
     ) -> list[Estimate]:
-        """Fitted components with new log maps, and constants from unseen directions.
+        """Fitted components with constants from unseen directions.
 
-        Curves were carried along with the means, so others may be shorter now; and
-        covariances in many dimensions flatter the directions they were fitted on.
+        Covariances in many dimensions flatter the directions they were fitted on.
         """
         means = [each.mean for each in estimates]
         covariances = [each.covariance for each in estimates]
+        logs = [each.logs for each in estimates]
         nodes = self.nodes(means, covariances, unseen=True)
-        parts = zip(
-            means, covariances, weights, self.log_maps(means), nodes, strict=True
-        )
+        parts = zip(means, covariances, weights, logs, nodes, strict=True)
         return [self.assemble(*part) for part in parts]
 
     def evaluate(
@@ -244,13 +351,12 @@ class FitProblem:
         means: Sequence[Array],
         weights: Sequence[Array],
         guesses: Sequence[Array] | None = None,
-        near: Sequence[LogMap] | None = None,
     ) -> list[Estimate]:
         """The objective at each mean, minimised over the covariance.
 
         For a fixed mean the objective is convex in the precision, so this is unique.
         """
-        logs = self.log_maps(means, near)
+        logs = self.log_maps(means)
         return self.profile_covariances(means, weights, logs, guesses)
 
     def profile_covariances(
@@ -332,14 +438,16 @@ class FitProblem:
     ) -> None:
         """Append to the history, keep the model, and tell whoever listens."""
         shares = np.ones(1) if proportions is None else proportions
-        self.latest = Snapshot(list(estimates), shares)
+        whole = self if self.whole is None else self.whole
+        whole.latest = Snapshot(list(estimates), shares, objective)
         step = Step(
             iteration=len(self.history),
             objective=objective,
             means=np.stack([estimate.mean for estimate in estimates]),
-            n_log_maps=self.n_log_maps,
-            n_exp_maps=self.n_exp_maps,
+            n_log_maps=self.work.log_maps,
+            n_exp_maps=self.work.exp_maps,
             seconds=time.perf_counter() - self.started,
+            stage="fit" if self.whole is None else "search",
         )
         self.history.append(step)
         if self.callback is not None:
@@ -356,6 +464,18 @@ def usable_tangents(logs: LogMap, weights: Array) -> tuple[Array, Array]:
             "no log map of the data succeeded; try a larger sigma or rho"
         )
     return np.where(finite[:, None], logs.tangents, 0.0), weights / total
+
+
+def _sample_rows(
+    weights: Array, most: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], Array]:
+    """At most so many rows, drawn with the chances of their weights; new weights."""
+    rows = np.flatnonzero(weights > 0.0)
+    own = weights[rows] / weights[rows].sum()
+    if len(rows) <= most:
+        return rows, own
+    chosen = np.sort(rng.choice(rows, most, replace=False, p=own))
+    return chosen, np.full(most, 1.0 / most)
 
 
 def _trusted(precision: Array, placed: Array) -> tuple[Array, bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,15 +12,12 @@ from land.fitting.least_squares import fit_least_squares
 from land.fitting.maximum_likelihood import fit_maximum_likelihood
 from land.fitting.paper import fit_as_in_paper
 from land.fitting.problem import Estimate, FitProblem
-from land.fitting.starts import central_start, rank_starts
+from land.fitting.starts import central_start
 
 Array = NDArray[np.float64]
 Method = Literal["ml", "least_squares"]
 Optimizer = Literal["auto", "paper"]
 Init = Literal["least_squares", "random"]
-
-# Starts from which the default optimizer descends.
-_RIVALS = 3
 
 
 @dataclass(frozen=True)
@@ -60,31 +56,24 @@ def fit_one(
     -------
     The estimate, and whether the stopping rule was met.
     """
+    by_rule = isinstance(init, str) and init == "least_squares"
     if settings.method == "ml" and settings.optimizer == "auto":
         return fit_maximum_likelihood(
             problem,
             weights,
-            _starts(problem, weights, init, rng),
+            None if by_rule else _first_mean(problem, weights, init, rng),
             settings.max_iter,
             settings.tol,
+            rng,
         )
     start = _first_mean(problem, weights, init, rng)
     if settings.method == "least_squares":
         return fit_least_squares(
             problem, weights, start, settings.max_iter, settings.tol
         )
-    by_rule = isinstance(init, str) and init == "least_squares"
     steps = settings.max_iter if by_rule else 0
     estimate, _ = fit_least_squares(problem, weights, start, steps, settings.tol)
     return fit_as_in_paper(problem, weights, estimate, settings.max_iter, settings.tol)
-
-
-def _starts(
-    problem: FitProblem, weights: Array, init: Init | Array, rng: np.random.Generator
-) -> Sequence[Array]:
-    if isinstance(init, str) and init == "least_squares":
-        return rank_starts(problem, weights, rng)[:_RIVALS]
-    return [_first_mean(problem, weights, init, rng)]
 
 
 def _first_mean(

@@ -10,74 +10,80 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import model_shares
+from land.density.constant import cholesky, model_shares
 from land.fitting.least_squares import intrinsic_mean
 from land.fitting.problem import Estimate, FitProblem, usable_tangents
 from land.geodesics import LogMap, exp_map
 
 Array = NDArray[np.float64]
 
-_CANDIDATES = 8
-_ROUGH_DATA, _ROUGH_SAMPLES = 100, 400
-_STEPS = 2
-_LEAST_SQUARES_STEPS, _LEAST_SQUARES_TOL = 10, 0.05
+_CANDIDATES = 15
+# Share of the candidates that is worth a second look.
+_SURVIVORS = 0.5
+# Longer steps, in standard deviations, would leave a basin for another one.
+_LONGEST_STEP = 0.3
+# Means that are so near each other, in standard deviations, are the same.
+_SAME = 0.3
+# Parts of a step that are tried until one ends where a mean may be.
+_FRACTIONS = (1.0, 0.5, 0.25, 0.125)
+_LEAST_SQUARES_STEPS, _LEAST_SQUARES_TOL = 5, 0.1
 
 
 def rank_starts(
-    problem: FitProblem, weights: Array, rng: np.random.Generator
-) -> list[Array]:
-    """Starting means, the most promising one first.
+    rough: FitProblem,
+    weights: Array,
+    rng: np.random.Generator,
+    candidates: int = _CANDIDATES,
+) -> list[Estimate]:
+    """Starting points for descents, the most promising one first.
 
-    The intrinsic mean competes with data points that lie far apart. All take a few
-    steps towards the point where the model's mean tangent is the data's: it is near the
-    optimum, and the direction to it comes for free.
+    The intrinsic mean competes with data points that lie far apart. The better ones
+    take a few steps towards the point where the model's mean tangent is the data's: it
+    is near the optimum, and the direction to it comes for free.
     """
-    rough, own = _rough_problem(problem, weights, rng)
-    means = list(_spread_points(problem.data, weights, _CANDIDATES, rng))
-    estimates = rough.profile(means, len(means) * [own])
-    central = min(estimates, key=lambda estimate: _variance(estimate.logs, own))
+    means = list(_spread_points(rough.data, weights, candidates, rng))
+    estimates = rough.profile(means, len(means) * [weights])
+    central = min(estimates, key=lambda estimate: _variance(estimate.logs, weights))
     mean, _, _ = intrinsic_mean(
-        rough, own, central.mean, _LEAST_SQUARES_STEPS, _LEAST_SQUARES_TOL
+        rough, weights, central.mean, _LEAST_SQUARES_STEPS, _LEAST_SQUARES_TOL
     )
-    estimates += rough.profile([mean], [own])
-    for _ in range(_STEPS):
-        estimates = _improve(rough, estimates, own)
-    problem.count(rough)
-    outside = np.array([not problem.encloses(each.mean) for each in estimates])
-    objectives = np.array([each.objective for each in estimates])
-    order = np.lexsort([objectives, outside])
-    return [estimates[k].mean for k in order]
+    estimates += rough.profile([mean], [weights])
+    estimates = _improve(rough, estimates, weights)
+    survivors = int(np.ceil(_SURVIVORS * len(estimates)))
+    best = leaders(rough, estimates, survivors)
+    return leaders(rough, _improve(rough, best, weights), survivors)
+
+
+def leaders(
+    problem: FitProblem, estimates: list[Estimate], count: int
+) -> list[Estimate]:
+    """The best estimates, at most so many, and only one in each place.
+
+    Means that were on their way out of the data come last.
+    """
+    ranked = sorted(
+        estimates, key=lambda each: (problem.astray(each.mean), each.objective)
+    )
+    chosen: list[Estimate] = []
+    for estimate in ranked:
+        if not any(_same_place(estimate, other) for other in chosen):
+            chosen.append(estimate)
+    return chosen[:count]
+
+
+def _same_place(one: Estimate, other: Estimate) -> bool:
+    shift = np.linalg.solve(cholesky(other.covariance), one.mean - other.mean)
+    return bool(np.linalg.norm(shift) < _SAME)
 
 
 def central_start(
     problem: FitProblem, weights: Array, rng: np.random.Generator
 ) -> Array:
     """The most central of a few data points."""
-    rough, own = _rough_problem(problem, weights, rng)
+    rough, own, _ = problem.sample(weights, rng)
     means = _spread_points(problem.data, weights, _CANDIDATES, rng)
     logs = rough.log_maps(list(means))
-    problem.count(rough)
     return np.asarray(means[int(np.argmin([_variance(log, own) for log in logs]))])
-
-
-def _rough_problem(
-    problem: FitProblem, weights: Array, rng: np.random.Generator
-) -> tuple[FitProblem, Array]:
-    """A sample of the data with few rays, and the weights of the sample."""
-    rows = sample_rows(weights, _ROUGH_DATA, rng)
-    own = weights[rows] if len(rows) == np.sum(weights > 0.0) else np.ones(len(rows))
-    return problem.subset(rows, _ROUGH_SAMPLES), own / own.sum()
-
-
-def sample_rows(
-    weights: Array, most: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """At most so many rows, drawn with the chances of their weights."""
-    rows = np.flatnonzero(weights > 0.0)
-    if len(rows) <= most:
-        return rows
-    chances = weights[rows] / weights[rows].sum()
-    return np.sort(rng.choice(rows, size=most, replace=False, p=chances))
 
 
 def _improve(
@@ -86,13 +92,19 @@ def _improve(
     """Move every mean by the paper's direction, where that helps."""
     tangents = np.stack([_mismatch(estimate, weights) for estimate in estimates])
     bases = np.stack([estimate.mean for estimate in estimates])
-    arrivals = exp_map(rough.metric, bases, tangents)
-    rough.n_exp_maps += len(bases)
-    means = np.where(arrivals.converged[:, None], arrivals.points, bases)
-    moved = rough.profile(
-        list(means),
-        len(means) * [weights],
-        [estimate.covariance for estimate in estimates],
+    arrivals = exp_map(rough.metric, bases, tangents, times=_FRACTIONS)
+    rough.work.exp_maps += len(bases)
+    assert arrivals.rays is not None
+    means = [
+        next((point for point in ray if rough.admits(point)), base)
+        for ray, base in zip(arrivals.rays, bases, strict=True)
+    ]
+    same = len(means) * [weights]
+    logs = rough.update_log_maps(
+        means, [estimate.logs for estimate in estimates], same, near=True
+    )
+    moved = rough.profile_covariances(
+        means, same, logs, [estimate.covariance for estimate in estimates]
     )
     return [
         new if new.objective < old.objective else old
@@ -101,12 +113,12 @@ def _improve(
 
 
 def _mismatch(estimate: Estimate, weights: Array) -> Array:
-    """The data's mean tangent less the model's (Eq. 11), at most one deviation long."""
+    """The data's mean tangent less the model's (Eq. 11), shortened if it is long."""
     tangents, usable = usable_tangents(estimate.logs, weights)
     shares = model_shares(estimate.nodes, estimate.precision)
     step = usable @ tangents - shares @ estimate.nodes.tangents
     size = float(np.sqrt(step @ estimate.precision @ step))
-    return np.asarray(step / max(size, 1.0))
+    return np.asarray(step / max(size / _LONGEST_STEP, 1.0))
 
 
 def _variance(logs: LogMap, weights: Array) -> float:
