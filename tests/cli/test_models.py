@@ -80,7 +80,6 @@ def test_fit_knows_labels_and_scaling(scaled, scaled_file, in_units):
     _, extra = load_with_extra(scaled_file)
     assert extra["columns"] == ["across", "up"]
     assert extra["label"] == "kind"
-    assert extra["interrupted"] is False
     np.testing.assert_allclose(model.metric_.data.std(axis=0), 1.0)
 
 
@@ -181,7 +180,7 @@ def test_a_fit_that_is_interrupted_is_kept(cli, result, table, tmp_path, monkeyp
     assert found["converged"] is False
     assert any(text.startswith("the fit was interrupted") for text in found["warnings"])
     assert "interrupted after" in cli("info", file).out
-    assert load_with_extra(file)[1]["interrupted"] is True
+    assert load_with_extra(file)[0].interrupted_ is True
 
 
 class _Impatient:

@@ -212,7 +212,7 @@ def test_an_interrupt_in_mid_fit(command, environment, table, in_units, tmp_path
     assert "Traceback" not in err
     assert "interrupted after" in out
     model, extra = load_with_extra(tmp_path / "model.land")
-    assert extra["interrupted"] is True
+    assert model.interrupted_ is True
     points = (in_units - extra["center"]) / extra["scale"]
     assert np.all(np.isfinite(model.score_samples(points)))
 

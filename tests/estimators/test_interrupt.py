@@ -12,13 +12,14 @@ FAST = {"n_samples": 500, "random_state": 0}
 
 
 class Impatient:
-    """Presses Ctrl-C at the given step."""
+    """Presses Ctrl-C at the given step of a stage."""
 
-    def __init__(self, step):
-        self.step, self.steps = step, []
+    def __init__(self, step, stage="fit"):
+        self.step, self.stage, self.steps = step, stage, []
 
     def __call__(self, step):
-        self.steps.append(step)
+        if step.stage == self.stage:
+            self.steps.append(step)
         if len(self.steps) == self.step:
             raise KeyboardInterrupt
 
@@ -30,11 +31,44 @@ def test_an_interrupt_keeps_the_model_reached(arc, optimizer):
     with pytest.warns(UserWarning, match="interrupted after 2 steps"):
         model.fit(arc)
     assert model.converged_ is False
+    assert model.interrupted_ is True
     assert len(model.history_) == len(watcher.steps) == 2
     np.testing.assert_array_equal(model.mean_, watcher.steps[-1].means[0])
     assert model.objective_ == watcher.steps[-1].objective
     assert np.all(np.isfinite(model.score_samples(arc)))
     assert model.sample(3, random_state=0).shape == (3, 2)
+
+
+def test_an_interrupt_of_the_search_keeps_its_best(arc):
+    watcher = Impatient(2, "search")
+    model = land.LAND(callback=watcher, **FAST)
+    with pytest.warns(UserWarning, match="while it searched for a start"):
+        model.fit(arc)
+    assert model.interrupted_ is True
+    assert model.converged_ is False
+    assert model.history_ == []
+    np.testing.assert_array_equal(model.mean_, watcher.steps[-1].means[0])
+    assert np.all(np.isfinite(model.score_samples(arc)))
+
+
+def test_an_interrupt_of_a_later_fit_keeps_the_best(arc, monkeypatch):
+    """The second of three fits is interrupted before it has reached anything."""
+    fits = []
+
+    def once(model, problem, *args):
+        fits.append(problem)
+        if len(fits) == 2:
+            raise KeyboardInterrupt
+        return original(model, problem, *args)
+
+    original = land.LANDMixture._fit_once
+    monkeypatch.setattr("land.LANDMixture._fit_once", once)
+    model = land.LANDMixture(2, n_init=3, method="least_squares", **FAST)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model.fit(arc)
+    assert len(fits) == 2
+    assert model.interrupted_ is True
+    assert np.all(np.isfinite(model.means_))
 
 
 def test_an_interrupt_before_the_first_step_is_an_interrupt(arc, monkeypatch):

@@ -256,6 +256,8 @@ def _interrupt_fit_number(number):
     first_steps = []
 
     def callback(step):
+        if step.stage == "search":
+            return
         if step.iteration == 0:
             first_steps.append(step)
         elif len(first_steps) == number:

@@ -29,8 +29,6 @@ class StoredModel:
     center, scale : ndarray of shape (D,)
         The model's coordinates are ``(x - center) / scale``.
     standardized : bool
-    interrupted : bool
-        Whether the fit was ended early.
     """
 
     model: Any
@@ -39,7 +37,6 @@ class StoredModel:
     center: np.ndarray
     scale: np.ndarray
     standardized: bool = False
-    interrupted: bool = False
 
     @property
     def log_scale(self) -> float:
@@ -89,10 +86,7 @@ class StoredModel:
 
     def save(self, path: Path, console: Console) -> Path:
         """Write the model; if that fails, where it will not be lost."""
-        extra: dict[str, Any] = {
-            "columns": self.columns,
-            "interrupted": self.interrupted,
-        }
+        extra: dict[str, Any] = {"columns": self.columns}
         if self.label is not None:
             extra["label"] = self.label
         if self.standardized:
@@ -157,5 +151,4 @@ def load_model(path: Path) -> StoredModel:
         center=center,
         scale=scale,
         standardized="scale" in extra,
-        interrupted=bool(extra.get("interrupted", False)),
     )

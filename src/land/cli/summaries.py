@@ -30,7 +30,7 @@ def summary(stored: StoredModel) -> dict[str, Any]:
         "method": getattr(model, "method", None),
         "volume": getattr(model, "volume", None),
         "converged": model.converged_,
-        "interrupted": stored.interrupted,
+        "interrupted": getattr(stored.model, "interrupted_", False),
         "steps": model.n_iter_,
         "objective": getattr(model, "objective_", getattr(model, "inertia_", None)),
         "failed_log_maps": getattr(model, "n_failed_log_maps_", None),

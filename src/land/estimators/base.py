@@ -111,9 +111,12 @@ class RiemannianEstimator(BaseEstimator):
         self.sigma_, self.rho_ = sigma, rho
         return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
 
-    def _store_progress(self, problem: FitProblem, converged: bool) -> None:
+    def _store_progress(
+        self, problem: FitProblem, converged: bool, interrupted: bool
+    ) -> None:
         """Keep the history; warn about what did not go well."""
         self.history_ = problem.history
+        self.interrupted_ = interrupted
         self.n_iter_ = max(len(problem.history) - 1, 1)
         self.converged_ = converged
         self.n_log_maps_ = problem.work.log_maps
@@ -230,13 +233,14 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def keep_latest(problem: FitProblem, interrupted: KeyboardInterrupt) -> Snapshot:
+def keep_latest(problem: FitProblem, interrupt: KeyboardInterrupt) -> Snapshot:
     """What an interrupted fit had reached; the interrupt itself if that is nothing."""
     if problem.latest is None:
-        raise interrupted
+        raise interrupt
+    steps = len(problem.history)
+    where = f"after {steps} steps" if steps else "while it searched for a start"
     warnings.warn(
-        f"the fit was interrupted after {len(problem.history)} steps; the model "
-        "reached so far is kept",
+        f"the fit was interrupted {where}; the model reached so far is kept",
         UserWarning,
         stacklevel=4,
     )
@@ -318,7 +322,7 @@ def _listener(
 
     def tell(step: Step) -> None:
         sys.stderr.write(
-            f"{name}: step {step.iteration:3d}  objective {step.objective:.5f}  "
+            f"{name}: {step.stage} {step.iteration:3d}  objective {step.objective:.5f}  "
             f"{step.n_log_maps} log maps  {step.n_exp_maps} exp maps  "
             f"{step.seconds:.1f} s\n"
         )

@@ -83,7 +83,8 @@ class LAND(RiemannianDensity):
         Mean negative log likelihood with respect to the metric's volume.
     history_ : list of Step
         Objective, mean and work after each step.
-    converged_ : bool
+    converged_, interrupted_ : bool
+        Whether the stopping rule was met; whether Ctrl-C ended the fit early.
     n_iter_ : int
     n_failed_log_maps_ : int
         Rows of the training data whose log map failed at the final mean.
@@ -154,13 +155,14 @@ class LAND(RiemannianDensity):
         """
         problem, weights, settings, rng = self._start_distribution(X, sample_weight)
         init = self._check_init(problem.data.shape[1])
-        converged = False
+        converged = interrupted = False
         try:
             estimate, converged = fit_one(problem, weights, init, settings, rng)
         except KeyboardInterrupt as interrupt:
             (estimate,) = keep_latest(problem, interrupt).estimates
+            interrupted = True
         self._store(estimate)
-        self._store_progress(problem, converged)
+        self._store_progress(problem, converged, interrupted)
         return self
 
     def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:

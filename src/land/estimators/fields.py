@@ -35,6 +35,7 @@ _HISTORY = "history_."
 _FIT = {"n_features_in_": _COUNT, "n_iter_": _COUNT, "converged_": _FLAG}
 _DENSITY = {
     **_FIT,
+    "interrupted_": _FLAG,
     "objective_": _ANY_NUMBER,
     "n_failed_log_maps_": _COUNT,
     "n_log_maps_": _COUNT,

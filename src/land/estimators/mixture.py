@@ -83,7 +83,9 @@ class LANDMixture(RiemannianDensity):
     log_constants_, log_constants_stderr_ : ndarray of shape (K,)
     objective_ : float
         Mean negative log likelihood with respect to the metric's volume.
-    history_, converged_, n_iter_, n_failed_log_maps_, n_log_maps_, n_exp_maps_
+    history_, converged_, interrupted_, n_iter_, n_failed_log_maps_
+        See `LAND`.
+    n_log_maps_, n_exp_maps_
         See `LAND`.
     metric_, sigma_, rho_, n_features_in_, feature_names_in_
         See `LAND`.
@@ -159,28 +161,23 @@ class LANDMixture(RiemannianDensity):
                 f"{len(problem.data)}"
             )
         n_init = check_count("n_init", self.n_init)
-        best: tuple[Snapshot, bool] | None = None
+        found: list[tuple[Snapshot, bool]] = []
+        interrupted = False
         for _ in range(n_init):
-            interrupted = False
-            converged = False
-            problem.latest = None
+            problem.restart()
             try:
                 mixture, converged = self._fit_once(problem, weights, settings, rng)
-                found = Snapshot(
-                    mixture.estimates, mixture.proportions, mixture.objective
-                )
             except KeyboardInterrupt as interrupt:
-                found = keep_latest(problem, interrupt)
+                if problem.latest is None and found:
+                    problem.latest = found[-1][0]
+                found.append((keep_latest(problem, interrupt), False))
                 interrupted = True
-            if best is None or found.objective < best[0].objective:
-                best = found, converged
-            if interrupted:
                 break
-        assert best is not None
-        problem.latest, converged = best
+            found.append((mixture.snapshot(), converged))
+        problem.latest, converged = min(found, key=lambda each: each[0].objective)
         self.objective_ = problem.latest.objective
         self._store(problem.latest)
-        self._store_progress(problem, converged)
+        self._store_progress(problem, converged, interrupted)
         return self
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:

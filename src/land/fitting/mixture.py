@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from land.fitting.descent import MeanSearch, advance
 from land.fitting.least_squares import empirical_covariance
 from land.fitting.maximum_likelihood import STEPS_BETWEEN_RENEWALS
-from land.fitting.problem import Estimate, FitProblem
+from land.fitting.problem import Estimate, FitProblem, Snapshot
 from land.fitting.single import FitSettings, fit_one
 from land.fitting.starts import rank_starts
 from land.geodesics import LogMap
@@ -51,6 +51,10 @@ class MixtureEstimate:
     proportions: Array
     responsibilities: Array
     objective: float
+
+    def snapshot(self) -> Snapshot:
+        """The model itself."""
+        return Snapshot(self.estimates, self.proportions, self.objective)
 
     @property
     def starved(self) -> list[int]:

@@ -68,7 +68,7 @@ class Step:
     Attributes
     ----------
     iteration : int
-        Number of the step, from zero.
+        Number of the step in its stage, from zero.
     objective : float
         Mean negative log likelihood of the fit so far.
     means : ndarray of shape (K, D)
@@ -303,6 +303,11 @@ class FitProblem:
         )
         self.work.exp_maps += sum(nodes.n_maps for nodes in placed)
         return placed
+
+    def restart(self) -> None:
+        """Forget what was reached, but not the history."""
+        self.latest = None
+        self.economy = 1
 
     def economise(self, means: Sequence[Array], covariances: Sequence[Array]) -> None:
         """Use no more rays than these means and covariances need."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +70,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         model = build(options, console)
         model.fit(data.X if scaling is None else (data.X - scaling[0]) / scaling[1])
     seconds = time.perf_counter() - started
-    interrupted = was_interrupted(console)
-    stored = replace(describe_new(model, data, scaling), interrupted=interrupted)
+    interrupted = model.interrupted_
+    stored = describe_new(model, data, scaling)
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output, console)
     result = summary(stored) | {"seconds": seconds, "model": str(options.output)}
@@ -108,11 +107,6 @@ def build(options: argparse.Namespace, console: Console) -> Any:
     if options.components == 1:
         return LAND(**settings)
     return LANDMixture(options.components, n_init=options.n_init, **settings)
-
-
-def was_interrupted(console: Console) -> bool:
-    """Whether an estimator has said that it was interrupted and kept what it had."""
-    return any(text.startswith("the fit was interrupted") for text in console.warnings)
 
 
 def _check(options: argparse.Namespace) -> None:
