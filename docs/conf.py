@@ -1,6 +1,10 @@
 """Sphinx configuration."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # for make_figures
 
 project = "land"
 author = "The land developers"
@@ -16,7 +20,7 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery"]
 html_theme = "furo"
 html_title = f"land {release}"
 
@@ -36,3 +40,10 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+
+
+def setup(app):
+    """Run the scripts of the gallery before the pages are read."""
+    from make_figures import make_pages
+
+    app.connect("builder-inited", lambda app: make_pages())

@@ -1,0 +1,139 @@
+"""Run the scripts of docs/gallery and write a page with picture and output for each.
+
+Sphinx calls `make_pages` before it reads the sources. A script runs again only when it,
+or the library, has changed: results are kept in docs/_build/gallery. Scripts on real
+data need the files, see docs/datasets.md; without them the stored results of
+docs/images/gallery are shown, and the page says so.
+
+    python docs/make_figures.py           # run what is new
+    python docs/make_figures.py --store   # and store the results in docs/images/gallery
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SCRIPTS = sorted((HERE / "gallery").glob("*.py"))
+STORED = HERE / "images" / "gallery"
+CACHE = HERE / "_build" / "gallery"
+PAGES = HERE / "generated" / "gallery"
+LIBRARY = HERE.parent / "src" / "land"
+# Changes of these parts cannot change a result.
+APART = {"cli", "experiments"}
+
+
+def make_pages() -> None:
+    """Bring the pages of the gallery up to date."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for script in SCRIPTS:
+        folder = results(script)
+        shutil.copy(folder / f"{script.stem}.png", PAGES)
+        text = page(script, (folder / f"{script.stem}.txt").read_text(), folder)
+        target = PAGES / f"{script.stem}.md"
+        if not target.exists() or target.read_text() != text:
+            target.write_text(text)
+
+
+def results(script: Path) -> Path:
+    """The folder with picture and output of a script; runs it if there is none."""
+    folder = CACHE / f"{script.stem}-{fingerprint(script)}"
+    if (folder / f"{script.stem}.txt").exists():
+        return folder
+    started = time.perf_counter()
+    try:
+        output, picture = execute(script)
+    except MissingDataError:
+        return STORED
+    seconds = time.perf_counter() - started
+    sys.stderr.write(f"gallery: {script.stem} took {seconds:.0f} s\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{script.stem}.png").write_bytes(picture)
+    (folder / f"{script.stem}.txt").write_text(output)
+    return folder
+
+
+class MissingDataError(Exception):
+    """The files of a real data set are not there."""
+
+
+def execute(script: Path) -> tuple[str, bytes]:
+    """Run a script in an empty folder; returns what it prints and its picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import jax
+    import matplotlib.pyplot as plt
+
+    from land.datasets import DataUnavailableError
+
+    if not jax.config.values.get("jax_compilation_cache_dir"):
+        jax.config.update("jax_compilation_cache_dir", str(CACHE.parent / "jax"))
+    printed = io.StringIO()
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            with contextlib.redirect_stdout(printed):
+                code = compile(script.read_text(), str(script), "exec")
+                exec(code, {"__name__": "__main__"})
+            return printed.getvalue(), Path(f"{script.stem}.png").read_bytes()
+        except DataUnavailableError as error:
+            raise MissingDataError(script.stem) from error
+        finally:
+            os.chdir(before)
+            plt.close("all")
+
+
+def fingerprint(script: Path) -> str:
+    """A word that changes with the script and with the library."""
+    digest = hashlib.sha256(script.read_bytes())
+    for file in sorted(LIBRARY.rglob("*.py")):
+        if file.relative_to(LIBRARY).parts[0] not in APART:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def page(script: Path, output: str, folder: Path) -> str:
+    """A page in Markdown: the script's docstring, picture, code and output."""
+    source = script.read_text()
+    text = ast.get_docstring(ast.parse(source)) or script.stem
+    title, _, about = text.partition("\n")
+    code = source.split('"""', 2)[2].strip()
+    note = (
+        "```{note}\nThe data were not there when this page was built: picture and "
+        "output are stored ones.\n```\n\n"
+        if folder == STORED
+        else ""
+    )
+    return (
+        f"# {title.rstrip('.')}\n\n{about.strip()}\n\n"
+        f"![{title}]({script.stem}.png)\n\n{note}"
+        f"```python\n{code}\n```\n\nIt prints\n\n```text\n{output.strip()}\n```\n\n"
+        f"The script is `docs/gallery/{script.name}`.\n"
+    )
+
+
+def store() -> None:
+    """Keep the results in docs/images/gallery, under version control."""
+    STORED.mkdir(parents=True, exist_ok=True)
+    for script in SCRIPTS:
+        folder = results(script)
+        if folder != STORED:
+            for kind in ("png", "txt"):
+                shutil.copy(folder / f"{script.stem}.{kind}", STORED)
+
+
+if __name__ == "__main__":
+    make_pages()
+    if "--store" in sys.argv[1:]:
+        store()

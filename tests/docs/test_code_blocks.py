@@ -1,0 +1,166 @@
+"""Every code block of the documentation runs, page by page, in the order of the page.
+
+Blocks of one page share a namespace and an empty folder. ``python`` blocks are
+executed. In ``sh`` and ``console`` blocks the commands that begin with ``land`` run
+through the command's entry point; others must be known. In ``console`` blocks a command
+is followed by what it shows: if that is an error, exactly this error must come.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import land
+from land.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+# Blocks that need real data: they must parse, and their imports must work.
+NEED_DATA = {"docs/datasets.md"}
+SLOW = {"README.md", "docs/choosing.md", "docs/tutorial.md"}
+OTHER_PROGRAMS = {"make", "pip", ".venv/bin/python"}
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A code block, and the line of the page that it begins on."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks_of(page: str) -> list[Block]:
+    text = (ROOT / page).read_text()
+    return [
+        Block(match[1], match[2], text.count("\n", 0, match.start()) + 1)
+        for match in _FENCE.finditer(text)
+        if match[1] in ("python", "sh", "console")
+    ]
+
+
+def _pages() -> list:
+    names = ["README.md", *(f"docs/{each.name}" for each in sorted(DOCS.glob("*.md")))]
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in names
+        if blocks_of(name) and name != "docs/performance_table.md"
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to run in, but for the table that the README names."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAND_NO_CACHE", "1")
+    monkeypatch.delenv("LAND_TRACEBACK", raising=False)
+    X, _ = land.datasets.make_two_moons(60, random_state=0)
+    rows = "\n".join(f"{a},{b}" for a, b in X)
+    (tmp_path / "data.csv").write_text(f"across,up\n{rows}\n")
+    yield tmp_path
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_blocks_run(page, folder, capsys):
+    namespace = {"__name__": "__main__"}
+    for block in blocks_of(page):
+        if block.language == "python":
+            _run_python(page, block, namespace)
+        else:
+            for command, shown in _commands(block):
+                _run_command(page, block, command, shown, capsys)
+
+
+def _run_python(page, block, namespace):
+    # Empty lines before it, so that errors name the line of the page.
+    source = "\n" * block.line + block.text
+    tree = ast.parse(source, page)
+    if page in NEED_DATA:
+        imports = (ast.Import, ast.ImportFrom)
+        tree.body = [each for each in tree.body if isinstance(each, imports)]
+    exec(compile(tree, page, "exec"), namespace)
+
+
+def _commands(block):
+    """The commands of a block, each with the text that is shown after it."""
+    if block.language == "sh":
+        lines = block.text.replace("\\\n", " ").splitlines()
+        return [(line, "") for line in lines if line.strip()]
+    parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
+    return [tuple(part.split("\n", 1)) for part in parts]
+
+
+def _run_command(page, block, command, shown, capsys):
+    where = f"{page}, block in line {block.line}: {command}"
+    program, *arguments = shlex.split(command, comments=True)
+    if program != "land":
+        assert program in OTHER_PROGRAMS, where
+        return
+    capsys.readouterr()
+    code = main(arguments)
+    messages = capsys.readouterr().err
+    if shown.startswith("land: ") and not shown.startswith("land: warning"):
+        assert code == 1, where
+        # Pages break long lines.
+        assert " ".join(shown.split()) in " ".join(messages.split()), where
+    else:
+        assert code == 0, f"{where}\n{messages}"
+
+
+def test_every_script_of_the_gallery_has_a_page_and_a_stored_picture():
+    listed = set(
+        re.findall(r"generated/gallery/(\w+)", (DOCS / "gallery.md").read_text())
+    )
+    scripts = {each.stem for each in (DOCS / "gallery").glob("*.py")}
+    stored = {each.stem for each in (DOCS / "images" / "gallery").glob("*.png")}
+    assert listed == scripts == stored
+    for script in (DOCS / "gallery").glob("*.py"):
+        assert ast.get_docstring(ast.parse(script.read_text()))
+
+
+@pytest.mark.parametrize("module", ["land", "metrics", "plotting", "datasets"])
+def test_api_reference_has_every_public_name(module):
+    source = land if module == "land" else getattr(land, module)
+    text = (DOCS / "api.md").read_text()
+    names = set(re.findall(r"^   (\w+)$", text, re.MULTILINE))
+    apart = {"__version__", "datasets", "metrics"}
+    assert set(source.__all__) - apart - names - _constants(source) == set()
+
+
+def _constants(module):
+    return {name for name in module.__all__ if name.isupper() and name != "LAND"}
+
+
+def _warnings():
+    """Literal pieces of every warning of the estimators."""
+    for file in sorted((ROOT / "src" / "land" / "estimators").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not (
+                isinstance(node, ast.Call) and ast.unparse(node.func).endswith("warn")
+            ):
+                continue
+            pieces = [
+                each.value
+                for each in ast.walk(node.args[0])
+                if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            ]
+            yield pytest.param(pieces, id=f"{file.stem}-{node.lineno}")
+
+
+@pytest.mark.parametrize("pieces", _warnings())
+def test_faq_has_every_warning(pieces):
+    text = " ".join((DOCS / "faq.md").read_text().split())
+    openings = [" ".join(piece.split())[:14] for piece in pieces]
+    assert any(opening in text for opening in openings if len(opening) > 8), pieces
