@@ -38,7 +38,7 @@ class LAND(RiemannianDensity):
         the median distance of a point to its k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
     rho : float or "auto"
         Added to the local variances; the smaller, the dearer it is to leave the data.
-        ``"auto"`` takes a tenth of the typical local variance on the data.
+        ``"auto"`` takes 0.3 times the typical local variance on the data.
     metric : Metric or None
         A metric to use in place of the learned one.
     method : {"ml", "least_squares"}

@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 
 _LONGEST_STEP = 1.0
 _ARMIJO = 1e-4
-_TRIALS = 6
 _DIFFERENCE = 1e-3
+_CAUTION = 0.1
 # A rival that is ahead by this many times the fall along a full step has won.
 _HOPELESS = 1.5
 
@@ -72,6 +72,16 @@ class MeanSearch:
         assert self.gradient is not None
         direction = -self.inverse_hessian @ self.gradient
         return direction, float(self.gradient @ direction)
+
+    def promise(self) -> float:
+        """How far the objective may fall in the next step.
+
+        What was learned of the curvature may be wrong; in units of the covariance it is
+        hardly ever a lot larger than one.
+        """
+        assert self.gradient is not None
+        learned = -0.5 * self.direction()[1]
+        return max(learned, _CAUTION * float(self.gradient @ self.gradient))
 
     def resumed(self, estimate: Estimate, weights: Array | None = None) -> MeanSearch:
         """The search from a new evaluation of the same mean, with what was learned."""
@@ -138,10 +148,8 @@ def advance(problem: FitProblem, searches: Sequence[MeanSearch], tol: float) -> 
     )
     for search, gradient, frame in zip(active, gradients, frames, strict=True):
         search.receive_gradient(gradient, frame)
-        _, slope = search.direction()
         noise = search.estimate.log_constant.stderr - problem.tol
-        resolved = max(tol, noise)
-        search.converged = bool(-0.5 * slope < resolved)
+        search.converged = search.promise() < max(tol, noise)
     _line_search(problem, [search for search in active if not search.converged])
 
 
@@ -153,7 +161,7 @@ def _line_search(problem: FitProblem, searches: Sequence[MeanSearch]) -> None:
         for search in searches
         for direction in [search.direction()[0]]
     }
-    for _ in range(_TRIALS):
+    for _ in range(problem.trials):
         if not waiting:
             return
         steps = [lengths[id(search)] * search.direction()[0] for search in waiting]
@@ -214,7 +222,8 @@ def _try_steps(
 
 def _may_move(problem: FitProblem, search: MeanSearch, mean: Array) -> bool:
     """Whether a mean may go there: who is among the data stays among them."""
-    return problem.admits(mean) or not problem.admits(search.estimate.mean)
+    holds = problem.enclosure.holds
+    return holds(mean) or not holds(search.estimate.mean)
 
 
 def _follow_geodesics(

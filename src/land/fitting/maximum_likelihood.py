@@ -16,8 +16,8 @@ _RIVALS = (8, 4)
 _SEARCH_STEPS = 4
 # The search ends here: its objective is not the one that counts.
 _ROUGH_TOL = 5e-3
-# Rivals that are so far behind are given up.
-_BEHIND = 1.0
+# Rivals that are so far behind are given up, or not looked at before the others.
+_FAR_BEHIND, _BEHIND = 1.0, 0.15
 # Steps after which all curves are computed anew: others may be shorter by then.
 STEPS_BETWEEN_RENEWALS = 8
 
@@ -51,25 +51,36 @@ def fit_maximum_likelihood(
     -------
     The estimate, and whether the stopping rule was met.
     """
-    finalists = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
-    means = [each.estimate.mean for each in finalists]
-    covariances = [each.estimate.covariance for each in finalists]
+    rivals = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
+    while True:
+        best = rivals[0].estimate.objective
+        near = [each for each in rivals if each.estimate.objective - best < _BEHIND]
+        rivals = rivals[len(near) :]
+        for search in _compared(problem, near, weights):
+            problem.history.clear()
+            estimate, converged = _refine(problem, search, max_iter, tol)
+            stopped = problem.enclosure.stopped(estimate.mean)
+            if not stopped:
+                break
+        if not stopped or not rivals:
+            break
+    problem.record(estimate.objective, [estimate])
+    return estimate, converged and not stopped
+
+
+def _compared(
+    problem: FitProblem, rivals: list[MeanSearch], weights: Array
+) -> list[MeanSearch]:
+    """Rivals from the search, evaluated on all data, the best first."""
+    means = [each.estimate.mean for each in rivals]
+    covariances = [each.estimate.covariance for each in rivals]
     problem.economise(means, covariances)
     estimates = problem.profile(means, len(means) * [weights], covariances)
     searches = [
         search.resumed(estimate, weights)
-        for search, estimate in zip(finalists, estimates, strict=True)
+        for search, estimate in zip(rivals, estimates, strict=True)
     ]
-    searches.sort(key=lambda search: search.estimate.objective)
-    for search in searches:
-        problem.history.clear()
-        estimate, converged = _refine(problem, search, max_iter, tol)
-        if not problem.astray(estimate.mean):
-            break
-    else:
-        converged = False
-    problem.record(estimate.objective, [estimate])
-    return estimate, converged
+    return sorted(searches, key=lambda search: search.estimate.objective)
 
 
 def _refine(
@@ -125,5 +136,5 @@ def _leaders(
     """Searches that may still win."""
     places = {id(search.estimate): search for search in searches}
     best = leaders(rough, [search.estimate for search in searches], count)
-    close = [each for each in best if each.objective - best[0].objective < _BEHIND]
+    close = [each for each in best if each.objective - best[0].objective < _FAR_BEHIND]
     return [places[id(estimate)] for estimate in close]

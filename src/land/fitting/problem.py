@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from land.density.constant import (
     summarise,
 )
 from land.density.nodes import TangentNodes, Volume, ray_nodes
+from land.fitting.enclosure import Enclosure
 from land.fitting.precision import solve_precision
 from land.geodesics import LogMap, log_map
 from land.metrics import Metric
@@ -43,12 +45,9 @@ _RIDGE = 1e-6
 # small errors of geodesics or curves that are a little longer than others.
 _SAMPLED_DATA, _SAMPLED_DATA_PER_DIMENSION = 150, 10
 _ROUGHER = 6
-_ROUGH_TOL, _ROUGH_DIFFERENCE, _ROUGH_NEARBY = 1e-3, 0.05, 1.5
+_ROUGH_TOL, _ROUGH_DIFFERENCE, _ROUGH_NEARBY, _ROUGH_TRIALS = 1e-3, 0.05, 1.5, 3
 # Fits use so many times fewer rays if constants have a smaller standard error even so.
 _ECONOMIES, _ACCURATE = (4, 2), 5e-4
-# Means are kept within so many kernel widths of the data.
-_REACH = 1.5
-_EDGE = 0.9
 # Data with less than this share of the largest weight need no new tangents.
 _NO_SAY = 1e-6
 
@@ -131,7 +130,8 @@ class FitProblem:
 
     Lengths on the scale of the data are in standard deviations of the fitted normal
     distribution: `difference` is the step of numerical derivatives, `nearby` how far a
-    mean may move before its curves are sought anew. Constants are computed with
+    mean may move before its curves are sought anew. A line search makes at most so many
+    `trials`. Constants are computed with
     `economy` times fewer rays than `n_samples` would allow.
     """
 
@@ -143,6 +143,7 @@ class FitProblem:
     tol: float = 1e-5
     difference: float = 0.01
     nearby: float = 0.25
+    trials: int = 6
     economy: int = 1
     callback: Callable[[Step], None] | None = None
     work: Work = field(default_factory=Work)
@@ -167,9 +168,11 @@ class FitProblem:
             tol=max(self.tol, _ROUGH_TOL),
             difference=_ROUGH_DIFFERENCE,
             nearby=_ROUGH_NEARBY,
+            trials=_ROUGH_TRIALS,
             history=[],
             whole=self,
         )
+        rough.enclosure = self.enclosure
         return rough, own, rows
 
     def restricted(
@@ -177,40 +180,19 @@ class FitProblem:
     ) -> tuple[FitProblem, Array]:
         """A rough version for data that weigh differently: even fewer of them."""
         rows, own = _sample_rows(weights, _SAMPLED_DATA // 2, rng)
-        return replace(self, data=self.data[rows]), own
+        part = replace(self, data=self.data[rows])
+        part.enclosure = self.enclosure
+        return part, own
 
     @property
     def ridge(self) -> float:
         """Variance that is added to every direction of the tangent space."""
         return _RIDGE * max(float(np.mean(np.var(self.data, axis=0))), 1e-300)
 
-    def remoteness(self, mean: Array) -> float:
-        """How far a mean is from the data; 1 is as far as it may be.
-
-        A learned metric is flat beyond a few widths of its kernel from the data. Seen
-        from out there, the paper's volume element makes thin distributions cheap: the
-        likelihood falls and falls towards optima that nobody wants, much as that of a
-        Gaussian mixture does where a component collapses. For other metrics, the unit
-        is the covariance ellipsoid that holds all data.
-        """
-        metric = self.metric
-        if metric.landmarks is not None and metric.resolution is not None:
-            squares = np.sum((metric.landmarks - mean) ** 2, axis=1)
-            return float(np.sqrt(squares.min()) / (_REACH * metric.resolution))
-        center = self.data.mean(axis=0)
-        scatter = np.atleast_2d(np.cov(self.data.T, bias=True))
-        factor = cholesky(scatter + self.ridge * np.eye(len(center)))
-        offsets = np.concatenate([self.data, mean[None]]) - center
-        radii = np.linalg.norm(np.linalg.solve(factor, offsets.T), axis=0)
-        return float(radii[-1] / max(float(radii[:-1].max()), 1e-300))
-
-    def admits(self, mean: Array) -> bool:
-        """Whether a mean may be there."""
-        return self.remoteness(mean) <= 1.0
-
-    def astray(self, mean: Array) -> bool:
-        """Whether a mean was stopped on its way out: it is no local optimum."""
-        return self.remoteness(mean) > _EDGE
+    @cached_property
+    def enclosure(self) -> Enclosure:
+        """Where means may be."""
+        return Enclosure(self.data, self.ridge)
 
     def log_maps(
         self, means: Sequence[Array], near: Sequence[LogMap] | None = None

@@ -62,7 +62,8 @@ def leaders(
     Means that were on their way out of the data come last.
     """
     ranked = sorted(
-        estimates, key=lambda each: (problem.astray(each.mean), each.objective)
+        estimates,
+        key=lambda each: (problem.enclosure.stopped(each.mean), each.objective),
     )
     chosen: list[Estimate] = []
     for estimate in ranked:
@@ -96,7 +97,7 @@ def _improve(
     rough.work.exp_maps += len(bases)
     assert arrivals.rays is not None
     means = [
-        next((point for point in ray if rough.admits(point)), base)
+        next((point for point in ray if rough.enclosure.holds(point)), base)
         for ray, base in zip(arrivals.rays, bases, strict=True)
     ]
     same = len(means) * [weights]

@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 Array = NDArray[np.float64]
 
 # Share of the local variance on the data. Leaving the data then makes a way longer by
-# at most sqrt(1 + 1 / share), a factor of 3.3: enough to keep geodesics on a circle.
-_SHARE = 0.1
+# at most sqrt(1 + 1 / share), a factor of 2.1: enough to keep geodesics on a circle.
+_SHARE, _TOKEN = 0.3, 0.1
 _SAMPLE = 2000
 _BLOCK = 2**22
 
@@ -32,7 +32,7 @@ def automatic_sigma(data: Array) -> float:
 
 
 def automatic_rho(data: Array, sigma: float) -> float:
-    """A tenth of the local variance h on the data, averaged over directions.
+    """Three tenths of the local variance h on the data, averaged over directions.
 
     The median over the data is taken. Like h, rho grows with the number of data in a
     neighbourhood, and multiplying data and sigma by c multiplies it by c^2.
@@ -42,7 +42,7 @@ def automatic_rho(data: Array, sigma: float) -> float:
     weighted = np.exp(-0.5 * squares / sigma**2) * squares
     typical = float(np.median(weighted.sum(axis=1))) / data.shape[1]
     # Without neighbours within reach, no rho makes a difference.
-    return _SHARE * max(typical, (_SHARE * sigma) ** 2)
+    return _SHARE * max(typical, (_TOKEN * sigma) ** 2)
 
 
 def _some(points: Array, count: int) -> Array:
