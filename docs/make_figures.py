@@ -32,11 +32,14 @@ LIBRARY = HERE.parent / "src" / "land"
 APART = {"cli", "experiments"}
 
 
-def make_pages() -> None:
-    """Bring the pages of the gallery up to date."""
+def make_pages(*, store: bool = False) -> None:
+    """Bring the pages of the gallery up to date; `store` the results as well."""
     PAGES.mkdir(parents=True, exist_ok=True)
+    library = fingerprint_of_library()
     for script in SCRIPTS:
-        folder = results(script)
+        folder = results(script, library)
+        if store and folder != STORED:
+            shutil.copytree(folder, STORED, dirs_exist_ok=True)
         shutil.copy(folder / f"{script.stem}.png", PAGES)
         text = page(script, (folder / f"{script.stem}.txt").read_text(), folder)
         target = PAGES / f"{script.stem}.md"
@@ -44,9 +47,10 @@ def make_pages() -> None:
             target.write_text(text)
 
 
-def results(script: Path) -> Path:
+def results(script: Path, library: str) -> Path:
     """The folder with picture and output of a script; runs it if there is none."""
-    folder = CACHE / f"{script.stem}-{fingerprint(script)}"
+    word = hashlib.sha256(library.encode() + script.read_bytes()).hexdigest()[:12]
+    folder = CACHE / f"{script.stem}-{word}"
     if (folder / f"{script.stem}.txt").exists():
         return folder
     started = time.perf_counter()
@@ -94,13 +98,13 @@ def execute(script: Path) -> tuple[str, bytes]:
             plt.close("all")
 
 
-def fingerprint(script: Path) -> str:
-    """A word that changes with the script and with the library."""
-    digest = hashlib.sha256(script.read_bytes())
+def fingerprint_of_library() -> str:
+    """A word that changes with the parts of the library that the scripts use."""
+    digest = hashlib.sha256()
     for file in sorted(LIBRARY.rglob("*.py")):
         if file.relative_to(LIBRARY).parts[0] not in APART:
             digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()
 
 
 def page(script: Path, output: str, folder: Path) -> str:
@@ -123,17 +127,5 @@ def page(script: Path, output: str, folder: Path) -> str:
     )
 
 
-def store() -> None:
-    """Keep the results in docs/images/gallery, under version control."""
-    STORED.mkdir(parents=True, exist_ok=True)
-    for script in SCRIPTS:
-        folder = results(script)
-        if folder != STORED:
-            for kind in ("png", "txt"):
-                shutil.copy(folder / f"{script.stem}.{kind}", STORED)
-
-
 if __name__ == "__main__":
-    make_pages()
-    if "--store" in sys.argv[1:]:
-        store()
+    make_pages(store="--store" in sys.argv[1:])

@@ -5,8 +5,8 @@ expensive, so that geodesics go round it (left). A LAND is fitted with `metric=`
 place of the learned metric. With the paper's volume element (middle) the mean climbs
 the pole, where there is hardly any datum: [the
 reason](../../corrections.md#what-it-does-to-the-mean) is the missing Jacobian. With the
-exact volume element (right) it stays among the data, and the density goes round the
-pole. [Extending](../../extending.md) has more on metrics.
+exact volume element (right) it stays among the data, and the contours turn away from
+the pole. [Extending](../../extending.md) has more on metrics.
 """
 
 import jax.numpy as jnp
