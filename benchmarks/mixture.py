@@ -8,7 +8,6 @@ import numpy as np
 import land
 from benchmarks.common import Column, Table
 
-
 MAKERS = ("half_ellipse", "circle", "spiral", "s_curve", "two_moons", "wave_and_arc")
 
 
