@@ -3,9 +3,9 @@
 Five band powers of every 30 seconds of one night (recording SC4001 of Sleep-EDF), of
 which 200 are clustered into three. The clusters are compared with wake, REM and other
 sleep, as scored by an expert; colours are arbitrary. The two mixtures are about equal
-here, and rho = 10 was chosen with a look at the stages: with the automatic rho the LAND
-reached less, 0.61 on 300 rows. The paper's own features and all ten recordings are in
-`land reproduce sleep`.
+here, and rho = 10 was chosen with a look at the stages: with smaller values the LAND
+reached less. The paper's own features and all ten recordings are in `land reproduce
+sleep`.
 """
 
 import matplotlib.pyplot as plt
