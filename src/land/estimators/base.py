@@ -322,7 +322,8 @@ def _listener(
 
     def tell(step: Step) -> None:
         sys.stderr.write(
-            f"{name}: {step.stage} {step.iteration:3d}  objective {step.objective:.5f}  "
+            f"{name}: {step.stage} {step.iteration:3d}  "
+            f"objective {step.objective:.5f}  "
             f"{step.n_log_maps} log maps  {step.n_exp_maps} exp maps  "
             f"{step.seconds:.1f} s\n"
         )
