@@ -111,34 +111,6 @@ class RiemannianEstimator(BaseEstimator):
         self.sigma_, self.rho_ = sigma, rho
         return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
 
-    def _store_progress(
-        self, problem: FitProblem, converged: bool, interrupted: bool
-    ) -> None:
-        """Keep the history; warn about what did not go well."""
-        self.history_ = problem.history
-        self.interrupted_ = interrupted
-        self.n_iter_ = max(len(problem.history) - 1, 1)
-        self.converged_ = converged
-        self.n_log_maps_ = problem.work.log_maps
-        self.n_exp_maps_ = problem.work.exp_maps
-        estimates = problem.latest.estimates if problem.latest is not None else []
-        self.n_failed_log_maps_ = sum(item.n_failed for item in estimates)
-        if not converged and self.n_iter_ >= self.max_iter:
-            warnings.warn(
-                f"the fit did not converge within {self.max_iter} steps; raise "
-                "max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        if self.n_failed_log_maps_:
-            total = sum(len(item.logs.converged) for item in estimates)
-            warnings.warn(
-                f"{self.n_failed_log_maps_} of {total} log maps did not converge in "
-                "the fit; try a larger sigma or rho",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-
 
 class RiemannianDensity(DensityMixin, RiemannianEstimator):
     """Base of the distributions: log densities come from subclasses.
@@ -167,6 +139,42 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             callback=_listener(self.verbose, self.callback, type(self).__name__),
         )
         return problem, weights, settings, rng
+
+    def _store_progress(
+        self, problem: FitProblem, converged: bool, interrupted: bool
+    ) -> None:
+        """Keep the history; warn about what did not go well."""
+        self.history_ = problem.history
+        self.interrupted_ = interrupted
+        self.n_iter_ = max(len(problem.history) - 1, 1)
+        self.converged_ = converged
+        self.n_log_maps_ = problem.work.log_maps
+        self.n_exp_maps_ = problem.work.exp_maps
+        estimates = problem.latest.estimates if problem.latest is not None else []
+        self.n_failed_log_maps_ = sum(item.n_failed for item in estimates)
+        if not converged and not interrupted:
+            self._warn_about_convergence()
+        if self.n_failed_log_maps_:
+            total = sum(len(item.logs.converged) for item in estimates)
+            warnings.warn(
+                f"{self.n_failed_log_maps_} of {total} log maps did not converge in "
+                "the fit; try a larger sigma or rho",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    def _warn_about_convergence(self) -> None:
+        default = self.method == "ml" and self.optimizer == "auto"
+        if default and self.n_iter_ < self.max_iter:
+            what = (
+                "found no optimum among the data: its mean was leaving them; try a "
+                "larger sigma or rho, volume='exact', or another random_state"
+            )
+        else:
+            what = (
+                f"did not converge within {self.max_iter} steps; raise max_iter or tol"
+            )
+        warnings.warn(f"the fit {what}", ConvergenceWarning, stacklevel=5)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Mean log density of the rows of `X`, with respect to dx."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,8 @@ _ROUGH_TOL = 5e-3
 _FAR_BEHIND, _BEHIND = 1.0, 0.15
 # Steps after which all curves are computed anew: others may be shorter by then.
 STEPS_BETWEEN_RENEWALS = 8
+# So often a fit that had converged may go on from renewed curves.
+MOST_SURPRISES = 4
 
 
 def fit_maximum_likelihood(
@@ -52,20 +56,25 @@ def fit_maximum_likelihood(
     The estimate, and whether the stopping rule was met.
     """
     rivals = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
-    while True:
+    for search in _in_order(problem, rivals, weights):
+        problem.history.clear()
+        estimate, converged = _refine(problem, search, max_iter, tol)
+        leaving = problem.enclosure.stopped(estimate.mean)
+        if not leaving:
+            break
+    problem.record(estimate.objective, [estimate])
+    return estimate, converged and not leaving
+
+
+def _in_order(
+    problem: FitProblem, rivals: list[MeanSearch], weights: Array
+) -> Iterator[MeanSearch]:
+    """Rivals from the search on all data; the best ones first, others if need be."""
+    while rivals:
         best = rivals[0].estimate.objective
         near = [each for each in rivals if each.estimate.objective - best < _BEHIND]
         rivals = rivals[len(near) :]
-        for search in _compared(problem, near, weights):
-            problem.history.clear()
-            estimate, converged = _refine(problem, search, max_iter, tol)
-            stopped = problem.enclosure.stopped(estimate.mean)
-            if not stopped:
-                break
-        if not stopped or not rivals:
-            break
-    problem.record(estimate.objective, [estimate])
-    return estimate, converged and not stopped
+        yield from _compared(problem, near, weights)
 
 
 def _compared(
@@ -86,19 +95,26 @@ def _compared(
 def _refine(
     problem: FitProblem, search: MeanSearch, max_iter: int, tol: float
 ) -> tuple[Estimate, bool]:
-    """Descend to the optimum; whether the stopping rule was met."""
+    """Descend to the optimum; whether the stopping rule was met.
+
+    A fit that has converged goes on if renewed curves change the objective, but not
+    for ever: where two curves are equally short, they may go on changing.
+    """
     problem.record(search.estimate.objective, [search.estimate])
-    settled = False
-    while len(problem.history) <= max_iter and not settled:
-        remaining = max_iter - len(problem.history) + 1
+    converged, surprises, remaining = False, 0, max_iter
+    while remaining > 0 and surprises < MOST_SURPRISES:
+        n_steps = len(problem.history)
         turn = min(remaining, STEPS_BETWEEN_RENEWALS)
         converged = descend(problem, [search], turn, tol)
+        remaining -= len(problem.history) - n_steps
         last = search.estimate
         (renewed,) = problem.profile([last.mean], [search.weights], [last.covariance])
-        settled = converged and abs(renewed.objective - last.objective) < tol
         search = search.resumed(renewed)
+        if converged and abs(renewed.objective - last.objective) < tol:
+            break
+        surprises += converged
     (verified,) = problem.verify([search.estimate], [search.weights])
-    return verified, settled
+    return verified, converged
 
 
 def _search(

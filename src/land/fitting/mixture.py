@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from land.fitting.descent import MeanSearch, advance
 from land.fitting.least_squares import empirical_covariance
-from land.fitting.maximum_likelihood import STEPS_BETWEEN_RENEWALS
+from land.fitting.maximum_likelihood import MOST_SURPRISES, STEPS_BETWEEN_RENEWALS
 from land.fitting.problem import Estimate, FitProblem, Snapshot
 from land.fitting.single import FitSettings, fit_one
 from land.fitting.starts import rank_starts
@@ -95,9 +95,8 @@ def fit_mixture(
     found = _search(problem, weights, rivals, settings, rng)
     contender = _Contender.on(problem, weights, found.mixture, found.searches)
     contender.record(problem)
-    settled = False
-    remaining = settings.max_iter
-    while remaining > 0 and not settled:
+    converged, surprises, remaining = False, 0, settings.max_iter
+    while remaining > 0 and surprises < MOST_SURPRISES:
         n_steps = len(problem.history)
         turn = min(remaining, STEPS_BETWEEN_RENEWALS)
         converged = _iterate(problem, weights, contender, turn, settings.tol)
@@ -106,14 +105,15 @@ def fit_mixture(
         contender = _Contender.on(
             problem, weights, contender.mixture, contender.searches
         )
-        renewed = contender.mixture.objective
-        settled = converged and abs(renewed - last) < settings.tol
+        if converged and abs(contender.mixture.objective - last) < settings.tol:
+            break
+        surprises += converged
     mixture = contender.mixture
     shares = _component_weights(weights, mixture.responsibilities)
     verified = problem.verify(mixture.estimates, shares)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-    return mixture, settled
+    return mixture, converged
 
 
 @dataclass
