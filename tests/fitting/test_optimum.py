@@ -13,6 +13,8 @@ def data(request):
     return getattr(land.datasets, f"make_{request.param}")(60, random_state=0)
 
 
+# A single random start may lead out of the data, and says so.
+@pytest.mark.filterwarnings("ignore:the fit found no optimum among the data")
 @pytest.mark.slow
 def test_default_is_no_worse_than_the_paper_and_random_restarts(data):
     default = land.LAND(**FAST).fit(data)
@@ -21,10 +23,13 @@ def test_default_is_no_worse_than_the_paper_and_random_restarts(data):
     assert default.objective_ <= paper.objective_ + slack
     least_squares = land.LAND(method="least_squares", **FAST).fit(data)
     assert default.objective_ < least_squares.objective_
-    for seed in range(3):
-        options = FAST | {"random_state": seed}
-        restart = land.LAND(init="random", **options).fit(data)
-        assert default.objective_ <= restart.objective_ + slack
+    assert default.converged_
+    restarts = [
+        land.LAND(init="random", **(FAST | {"random_state": seed})).fit(data)
+        for seed in range(3)
+    ]
+    optima = [restart.objective_ for restart in restarts if restart.converged_]
+    assert default.objective_ <= min(optima) + slack
 
 
 @pytest.mark.slow
