@@ -87,6 +87,13 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
+def add_with_data(parser: argparse.ArgumentParser) -> None:
+    """Whether output has the rows that it is about."""
+    parser.add_argument(
+        "--with-data", action="store_true", help="write the columns of the table too"
+    )
+
+
 def add_fit(parser: argparse.ArgumentParser) -> None:
     """How to fit."""
     group = parser.add_argument_group("model")

@@ -1,4 +1,4 @@
-"""Tables into files: CSV, TSV, NPY and Parquet."""
+"""Tables into files: CSV, TSV, NPY and Parquet; or shown."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from land.cli.console import Console
 from land.cli.errors import CommandError, UsageError
 from land.cli.tables import import_parquet
 
@@ -61,6 +62,46 @@ def write_table(path: Path, columns: Columns) -> None:
         else:
             delimiter = "\t" if kind == ".tsv" else ","
             stream.write(_text(columns, delimiter).encode())
+
+
+def deliver(
+    options: Any,
+    console: Console,
+    columns: Columns,
+    what: str,
+    result: dict[str, Any],
+    listed: dict[str, Any],
+    text: str = "",
+) -> None:
+    """Hand over the table that a command has computed.
+
+    Parameters
+    ----------
+    options
+        Of the command line, see `land.cli.options.add_output`.
+    console
+        Shows the result.
+    columns
+        The table. With ``--json`` and no file it is not shown.
+    what : str
+        What the file holds, in words.
+    result : dict
+        The result as JSON, but for the name of the file.
+    listed : dict
+        What JSON has instead of the table, if there is no file.
+    text : str
+        The result for people; beside a table on standard output it is progress.
+    """
+    if str(options.output) != "-":
+        write_table(options.output, columns)
+        lines = [text] * bool(text) + [f"{what}: {options.output}"]
+        console.result("\n".join(lines), result | {"output": str(options.output)})
+    elif options.json:
+        console.result("", result | listed)
+    else:
+        write_table(options.output, columns)
+        if text:
+            console.say(text)
 
 
 def _text(columns: Columns, delimiter: str) -> str:

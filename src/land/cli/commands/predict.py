@@ -20,14 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_model(parser)
     shared.add_data(parser, fitted=True)
     shared.add_output(parser, "components and responsibilities")
-    parser.add_argument(
-        "--with-data", action="store_true", help="write the columns of the table too"
-    )
+    shared.add_with_data(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Run the command."""
-    from land.cli.output import TABLES, check_output, write_table
+    from land.cli.output import TABLES, check_output, deliver
     from land.cli.rows import read_for_model, row_columns
     from land.cli.summaries import compare
 
@@ -43,15 +41,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if "f_measure" in result:
         text += f"; F-measure against {result['label']}: {result['f_measure']:.4f}"
     columns = row_columns(data, options.with_data) | found
-    if str(options.output) != "-":
-        write_table(options.output, columns)
-        result["output"] = str(options.output)
-        console.result(f"{text}\ncomponents: {options.output}", result)
-    elif options.json:
-        console.result("", result | {"row": data.rows} | found)
-    else:
-        write_table(options.output, columns)
-        console.say(text)
+    listed = {"row": data.rows} | found
+    deliver(options, console, columns, "components", result, listed, text)
     return 0
 
 

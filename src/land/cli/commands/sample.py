@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Run the command."""
     from land.cli.models import load_model
-    from land.cli.output import TABLES, check_output, write_table
+    from land.cli.output import TABLES, check_output, deliver
 
     check_output(options.output, TABLES)
     console.say(f"reading {options.model}")
@@ -51,12 +51,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         columns["component" if "component" not in columns else "component_"] = (
             components
         )
-    if str(options.output) != "-":
-        write_table(options.output, columns)
-        result = {"points": len(points), "output": str(options.output)}
-        console.result(f"{len(points)} points: {options.output}", result)
-    elif options.json:
-        console.result("", {"points": len(points), "columns": columns})
-    else:
-        write_table(options.output, columns)
+    what, result = f"{len(points)} points", {"points": len(points)}
+    deliver(options, console, columns, what, result, {"columns": columns})
     return 0

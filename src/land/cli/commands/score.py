@@ -26,14 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="lebesgue",
         help="density with respect to dx (default), or to the metric's volume",
     )
-    parser.add_argument(
-        "--with-data", action="store_true", help="write the columns of the table too"
-    )
+    shared.add_with_data(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Run the command."""
-    from land.cli.output import TABLES, check_output, write_table
+    from land.cli.output import TABLES, check_output, deliver
     from land.cli.rows import read_for_model, row_columns
 
     check_output(options.output, TABLES)
@@ -41,7 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     with console.working(f"scoring {len(data.X)} rows"):
         values = stored.log_density(data.X, options.measure)
     total = float(values.sum())
-    n_parameters = stored.model._n_parameters()
+    n_parameters = stored.n_parameters
     result = {
         "rows": len(values),
         "measure": options.measure,
@@ -55,13 +53,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         f"AIC {result['aic']:.6g}, BIC {result['bic']:.6g}"
     )
     columns = row_columns(data, options.with_data) | {"log_density": values}
-    if str(options.output) != "-":
-        write_table(options.output, columns)
-        result["output"] = str(options.output)
-        console.result(f"{text}\nlog densities: {options.output}", result)
-    elif options.json:
-        console.result("", result | {"row": data.rows, "log_density": values})
-    else:
-        write_table(options.output, columns)
-        console.say(text)
+    listed = {"row": data.rows, "log_density": values}
+    deliver(options, console, columns, "log densities", result, listed, text)
     return 0
