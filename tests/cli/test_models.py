@@ -403,6 +403,27 @@ def test_select_shows_a_table(cli, table):
     assert "log_likelihood" in text
 
 
+def test_select_that_is_interrupted_chooses_among_the_rest(
+    cli, result, table, tmp_path, monkeypatch
+):
+    """Ctrl-C at the first step of the second candidate."""
+    candidates = []
+
+    def step(console, step):
+        candidates.append(step.iteration == 0 and step.stage == "fit")
+        if sum(candidates) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("land.cli.console.Console.step", step)
+    file, least = tmp_path / "best.land", ("--method", "least_squares")
+    done = cli("select", table, "-x", "kind", "-k", "1-2", *least, "-o", file, "--json")
+    assert done.code == 130
+    found = result(done.out)
+    assert found["best"]["n_components"] == land.load(file).n_components == 1
+    assert "interrupted" in found["table"][1]["error"]
+    assert "land: interrupted; the choice is among the candidates so far" in done.err
+
+
 @pytest.mark.parametrize("counts", ["0-2", "a", "", "2-1"])
 def test_select_needs_counts(fails, table, counts):
     assert "must be" in fails("select", table, "-k", counts, code=2)

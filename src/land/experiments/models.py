@@ -48,10 +48,9 @@ def fit(model: Any, data: np.ndarray) -> Any:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(data)
-    messages = list(dict.fromkeys(str(each.message) for each in caught))
-    if any(message.startswith("the fit was interrupted") for message in messages):
+    if getattr(model, "interrupted_", False):  # scikit-learn's models raise it
         raise KeyboardInterrupt
-    model.warnings_ = messages
+    model.warnings_ = list(dict.fromkeys(str(each.message) for each in caught))
     return model
 
 
