@@ -11,6 +11,7 @@ import land
 from land.cli.errors import CommandError
 from land.cli.figures import model_figure
 from land.cli.models import load_model
+from land.experiments import demo
 
 SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
@@ -108,15 +109,16 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
     assert not (tmp_path / "f.png").exists()
 
 
-def test_demo_writes_a_figure_and_a_table(cli, tmp_path, monkeypatch):
-    """With far fewer data and effort than the real one."""
-    for name, value in {"_ROWS": 30, "_EFFORT": 100, "_GRID": 5}.items():
-        monkeypatch.setattr(f"land.cli.commands.demo.{name}", value)
-    cases = {
-        "half-ellipse": (1, {"sigma": 1.0, "rho": 1.0}),
-        "two moons": (2, {"sigma": 1.0, "rho": 1.0}),
-    }
-    monkeypatch.setattr("land.cli.commands.demo._CASES", cases)
+@pytest.fixture
+def _light_demo(monkeypatch):
+    """The demonstration with far fewer data and effort than the real one."""
+    light = demo.settings() | {"n_rows": 60, "n_samples": 100, "grid": 5}
+    light["metrics"] = {name: {"sigma": 1.0, "rho": 1.0} for name in light["metrics"]}
+    monkeypatch.setattr(demo, "settings", lambda seed: light | {"seed": seed})
+
+
+@pytest.mark.usefixtures("_light_demo")
+def test_demo_writes_a_figure_and_a_table(cli, tmp_path):
     done = cli("demo", "-o", tmp_path / "new" / "folder")
     assert done.code == 0, done.err
     for kind in ("png", "pdf", "csv"):
@@ -127,6 +129,18 @@ def test_demo_writes_a_figure_and_a_table(cli, tmp_path, monkeypatch):
     assert len(rows) == 1 + 2 * 3
     for model in ("LAND", "least squares", "Gaussian mixture"):
         assert f"two moons     {model}" in done.out
+
+
+@pytest.mark.usefixtures("_light_demo")
+def test_an_interrupt_ends_the_demo(fails, tmp_path, monkeypatch):
+    """A fit answers it with what it has so far, which is not to be compared."""
+
+    def step(console, step):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("land.cli.console.Console.step", step)
+    assert fails("demo", "-o", tmp_path, code=130) == "land: interrupted"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
