@@ -10,21 +10,35 @@ import pytest
 import land
 from land.cli.errors import CommandError
 from land.cli.figures import model_figure
-from land.cli.models import load_model
+from land.cli.models import StoredModel, load_model
 from land.experiments import demo
 
 SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
-@pytest.fixture
-def solid(one_file, tmp_path):
-    """A model in three dimensions, made up: to draw it takes no geodesics."""
+@pytest.fixture(scope="module")
+def solid(one_file, tmp_path_factory):
+    """A model in three dimensions, made up."""
     model, X = land.load(one_file), np.random.default_rng(0).normal(size=(30, 3))
     model.n_features_in_, model.mean_, model.history_ = 3, np.zeros(3), []
     model.covariance_ = model.precision_ = np.eye(3)
     model.metric_ = land.metrics.LocalDiagonalMetric(X, model.sigma_, model.rho_)
-    model.save(tmp_path / "solid.land")
-    return tmp_path / "solid.land"
+    file = tmp_path_factory.mktemp("solid") / "solid.land"
+    model.save(file)
+    return file
+
+
+@pytest.fixture
+def in_feet(solid):
+    """The solid model, as if its columns had been standardised, and its data."""
+    stored = replace(
+        load_model(solid),
+        columns=["length", "width", "height"],
+        center=np.array([100.0, 20.0, 3.0]),
+        scale=np.array([50.0, 5.0, 0.1]),
+        standardized=True,
+    )
+    return stored, stored.model.metric_.landmarks
 
 
 @pytest.mark.parametrize("kind", SIGNATURES)
@@ -59,9 +73,73 @@ def test_axes_have_the_units_of_the_table(scaled_file, in_units):
 
 
 def test_more_than_two_columns(cli, fails, solid, tmp_path):
-    assert cli("plot", solid, "-o", tmp_path / "f.png").code == 0
+    for kind in ([], ["--kind", "view3d"]):
+        assert cli("plot", solid, "-o", tmp_path / "f.png", *kind).code == 0
     message = fails("plot", solid, "-o", tmp_path / "f.png", "--kind", "density")
-    assert "has 3 columns; --kind density needs 2" in message
+    assert "3 columns; --kind density needs 2, use --kind pairs or view3d" in message
+
+
+def test_pairs_are_named_at_the_edges_in_the_units_of_the_table(in_feet):
+    stored, points = in_feet
+    figure = model_figure(stored, "pairs", points, 5)
+    figure.draw_without_rendering()
+    found = []
+    for ax in figure.axes:
+        assert len(ax.lines) == 1  # the covariance
+        across, up = ax.child_axes
+        found.append((across.get_xlabel(), up.get_ylabel()))
+        np.testing.assert_allclose(ax.get_xlim(), _model_units(across.get_xlim(), ax))
+    assert found == [("", "width"), ("length", "height"), ("width", "")]
+
+
+def _model_units(limits, ax):
+    """Limits of a panel beneath the length or the width, in the model's units."""
+    center, scale = (100.0, 50.0) if ax.get_subplotspec().colspan[0] == 0 else (20, 5)
+    return (np.array(limits) - center) / scale
+
+
+def test_marks_in_space_have_the_units_of_the_table(in_feet):
+    stored, points = in_feet
+    (ax,) = model_figure(stored, "view3d", points, 5).axes
+    for axis, name, center, scale in zip(
+        (ax.xaxis, ax.yaxis, ax.zaxis),
+        stored.columns,
+        stored.center,
+        stored.scale,
+        strict=True,
+    ):
+        assert axis.get_label_text() == name
+        marks = [float(label.get_text()) for label in axis.get_ticklabels()]
+        assert len(marks) >= 3
+        np.testing.assert_allclose(axis.get_ticklocs() * scale + center, marks)
+
+
+def test_two_columns_are_no_space(fails, one_file, tmp_path):
+    message = fails("plot", one_file, "-o", tmp_path / "f.png", "--kind", "view3d")
+    assert "has 2 columns; --kind view3d needs 3 or more" in message
+
+
+def test_clusters_without_density(arc_points):
+    """Each cluster has its colour, and its centre is of the same."""
+    model = land.RiemannianKMeans(2, random_state=0).fit(arc_points)
+    stored = StoredModel(model, ["a", "b"], None, np.zeros(2), np.ones(2))
+    (ax,) = model_figure(stored, "density", arc_points, 5).axes
+    sizes = [len(each.get_offsets()) for each in ax.collections]
+    assert sizes == [np.sum(model.labels_ == 0), 1, np.sum(model.labels_ == 1), 1]
+    colors = [tuple(each.get_facecolor()[0][:3]) for each in ax.collections]
+    assert colors[0] == colors[1] != colors[2] == colors[3]
+
+
+def test_more_columns_than_pairs_have_room_for():
+    """The first six of them, in fifteen panels."""
+    model = SimpleNamespace(mean_=np.zeros(9), score_samples=None)
+    columns = [f"c{k}" for k in range(9)]
+    stored = StoredModel(model, columns, None, np.zeros(9), np.ones(9))
+    points = np.random.default_rng(0).normal(size=(10, 9))
+    figure = model_figure(stored, "pairs", points, 5)
+    names = [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes]
+    assert len(names) == 15
+    assert names[-1] == ("c4", "c5")
 
 
 def test_one_column_cannot_be_drawn(one_file):

@@ -1,8 +1,9 @@
 """Draw a model: PNG, PDF or SVG, as the name of the file says.
 
-Kinds: density (contours with data, means and covariances; two columns), pairs (data and
-means in each pair of columns), metric and responsibilities (two columns), history (the
-objective at each step of the fit).
+Kinds: density (contours with data, means and covariances; two columns), pairs (data as
+dark as they are dense, means and covariances in each pair of columns), view3d (the same
+in the space of the first three columns), metric and responsibilities (two columns),
+history (the objective at each step of the fit).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from land.cli.console import Console
 from land.cli.errors import CommandError
 
 HELP = "draw a model"
-_KINDS = ("density", "pairs", "metric", "responsibilities", "history")
+_KINDS = ("density", "pairs", "view3d", "metric", "responsibilities", "history")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
