@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -11,6 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_points, check_positive
 from land.metrics.base import Metric
+from land.metrics.neighbours import (
+    MOST_QUERIES,
+    Blocks,
+    Tiles,
+    cut_off,
+    neighbour_blocks,
+    sums_within_reach,
+)
+
+Array = NDArray[np.float64]
 
 # Up to this many dimensions the derivative of h is read off third moments that ride
 # along in the same matrix product; above it, D^2 columns cost more than reverse mode.
@@ -60,17 +71,21 @@ class LocalDiagonalMetric(Metric):
         self.dim = self.data.shape[1]
         self.center = self.data.mean(axis=0)
         self._centred: LocalDiagonalMetric | None = None
+        self._blocks: Blocks | None
+        self._scaled: Any
+        self._features: Any
         # Coordinates in units of sigma about the centre: the expanded squares below
         # then lose as few digits as they can.
         scaled = (self.data - self.center) / self.sigma
-        self._scaled: Any = np.zeros((_round_up(len(scaled), _PADDING), self.dim + 2))
-        self._scaled[: len(scaled)] = _augment(scaled)
-        features = _moment_features(scaled)
-        self._features: Any = np.zeros((len(self._scaled), features.shape[1]))
-        self._features[: len(scaled)] = features  # padding rows weigh nothing
+        self._blocks = self._scaled = self._features = None
+        if self.dim <= _MOMENT_DIMENSIONS:
+            reach = cut_off(len(scaled), self.sigma, self.rho)
+            self._blocks = neighbour_blocks(scaled, reach)
+        if self._blocks is None:
+            self._scaled, self._features = _padded(scaled)
 
     @property
-    def landmarks(self) -> NDArray[np.float64]:
+    def landmarks(self) -> Array:
         """The data: geodesics run along them."""
         return self.data
 
@@ -79,29 +94,39 @@ class LocalDiagonalMetric(Metric):
         """The width of the kernel."""
         return self.sigma
 
-    def centred(self) -> tuple[LocalDiagonalMetric, NDArray[np.float64]]:
+    def centred(self) -> tuple[LocalDiagonalMetric, Array]:
         """The metric of the data minus their mean, and that mean.
 
         Only for data far from the origin, where the subtraction is exact.
         """
-        offsets = self.data - self.center
-        if np.abs(self.center).max() <= _FAR * np.abs(offsets).max():
+        if not self._is_far:
             return self, np.zeros(self.dim)
         if self._centred is None:
+            offsets = self.data - self.center
             self._centred = LocalDiagonalMetric(offsets, self.sigma, self.rho)
         return self._centred, self.center
 
+    @cached_property
+    def _is_far(self) -> bool:
+        extent = np.abs(self.data - self.center).max()
+        return bool(np.abs(self.center).max() > _FAR * extent)
+
     def tensor_at(self, point: jax.Array) -> jax.Array:
         """The paper's formula, as printed, for one point."""
-        data = self._scaled[:, : self.dim]
+        if self._blocks is None:
+            data, present = self._scaled[:, : self.dim], self._features[:, 0]
+        else:
+            data, present = self._blocks.all_data()
         offsets = (data - (point - self.center) / self.sigma) * self.sigma
-        present = self._features[:, 0]
         weights = present * jnp.exp(-0.5 * jnp.sum((offsets / self.sigma) ** 2, axis=1))
         return 1.0 / (weights @ offsets**2 + self.rho)
 
     def tensor_batch(self, points: jax.Array) -> jax.Array:
         """All points at once, as matrix products over blocks that fit the cache."""
-        rows = max(1, _BLOCK_PAIRS // len(self._scaled))
+        if self._blocks is None:
+            rows = max(1, _BLOCK_PAIRS // len(self._scaled))
+        else:
+            rows = MOST_QUERIES
         if len(points) <= rows:
             return self._tensor_block(points)
         n_blocks = -(-len(points) // rows)
@@ -119,7 +144,9 @@ class LocalDiagonalMetric(Metric):
 
     def _tensor_block(self, points: jax.Array) -> jax.Array:
         scaled = (points - self.center) / self.sigma
-        if self.dim <= _MOMENT_DIMENSIONS:
+        if self._blocks is not None:
+            variances = _variances_nearby(scaled, self._blocks)
+        elif self.dim <= _MOMENT_DIMENSIONS:
             variances = _variances_by_moments(scaled, self._scaled, self._features)
         else:
             variances = _variances(scaled, self._scaled, self._features)
@@ -139,6 +166,7 @@ class LocalDiagonalMetric(Metric):
             self.rho,
             self._scaled,
             self._features,
+            self._blocks,
         )
         return leaves, self.dim
 
@@ -153,6 +181,7 @@ class LocalDiagonalMetric(Metric):
             metric.rho,
             metric._scaled,
             metric._features,
+            metric._blocks,
         ) = leaves
         return metric
 
@@ -161,7 +190,13 @@ def _round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-def _moment_features(data: NDArray[np.float64]) -> NDArray[np.float64]:
+def _padded(data: Array) -> tuple[Array, Array]:
+    """Augmented data and their features, with padding rows that weigh nothing."""
+    rows = ((0, _round_up(len(data), _PADDING) - len(data)), (0, 0))
+    return np.pad(_augment(data), rows), np.pad(_moment_features(data), rows)
+
+
+def _moment_features(data: Array) -> Array:
     """Columns whose kernel-weighted sums give the variances (and their slopes)."""
     n, dim = data.shape
     columns = [np.ones((n, 1)), data, data**2]
@@ -171,7 +206,7 @@ def _moment_features(data: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate(columns, axis=1)
 
 
-def _augment(data: NDArray[np.float64]) -> NDArray[np.float64]:
+def _augment(data: Array) -> Array:
     """Rows (x, -|x|^2 / 2, 1): with (y, 1, -|y|^2 / 2) they give -|x - y|^2 / 2."""
     squares = np.sum(data**2, axis=1, keepdims=True)
     return np.concatenate([data, -0.5 * squares, np.ones_like(squares)], axis=1)
@@ -193,7 +228,7 @@ def _variances(points: jax.Array, data: jax.Array, features: jax.Array) -> jax.A
         moments[:, 1 : dim + 1],
         moments[:, dim + 1 :],
     )
-    return jnp.maximum(second - 2.0 * points * first + points**2 * zeroth, 0.0)
+    return _central_variances(points, zeroth, first, second)
 
 
 @jax.custom_jvp
@@ -224,13 +259,82 @@ def _variances_and_slopes(
         moments, np.cumsum([1, dim, dim, dim**2]), axis=1
     )
     cross, third = cross.reshape(n, dim, dim), third.reshape(n, dim, dim)
-    variances = jnp.maximum(second - 2.0 * points * first + points**2 * zeroth, 0.0)
+    return _central(points, zeroth, first, second, cross, third)
+
+
+def _central(
+    points: jax.Array,
+    zeroth: jax.Array,
+    first: jax.Array,
+    second: jax.Array,
+    cross: jax.Array,
+    third: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Variances about the points, and their slopes, from moments about the origin."""
+    variances = _central_variances(points, zeroth, first, second)
     offsets = first - points * zeroth
     # Central third moments sum_n w_n (x_nd - x_d) (x_nj - x_j)^2.
     skews = (
         third
-        - 2.0 * cross * points[:, None, :]
-        + first[:, :, None] * points[:, None, :] ** 2
-        - points[:, :, None] * variances[:, None, :]
+        - 2.0 * cross * points[..., None, :]
+        + first[..., :, None] * points[..., None, :] ** 2
+        - points[..., :, None] * variances[..., None, :]
     )
-    return variances, skews - 2.0 * jnp.eye(dim) * offsets[:, :, None]
+    dim = points.shape[-1]
+    return variances, skews - 2.0 * jnp.eye(dim) * offsets[..., :, None]
+
+
+def _central_variances(
+    points: jax.Array, zeroth: jax.Array, first: jax.Array, second: jax.Array
+) -> jax.Array:
+    return jnp.maximum(second - 2.0 * points * first + points**2 * zeroth, 0.0)
+
+
+@jax.custom_jvp
+def _variances_nearby(points: jax.Array, blocks: Blocks) -> jax.Array:
+    """Local variances without the data out of reach."""
+
+    def terms(tiles: Tiles) -> jax.Array:
+        data, dim = tiles.data, tiles.data.shape[-1]
+        columns = [jnp.ones_like(data[..., :1]), data, data**2]
+        moments = tiles.weights @ jnp.concatenate(columns, axis=-1)
+        split = jnp.split(moments, [1, dim + 1], axis=-1)
+        return _central_variances(tiles.queries, *split)
+
+    return sums_within_reach(points, blocks, terms)
+
+
+@_variances_nearby.defjvp
+def _variances_nearby_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    variances, slopes = _variances_and_slopes_nearby(*primals)
+    return variances, jnp.einsum("bd,bdj->bj", tangents[0], slopes)
+
+
+def _variances_and_slopes_nearby(
+    points: jax.Array, blocks: Blocks
+) -> tuple[jax.Array, jax.Array]:
+    """The same as `_variances_and_slopes`, without the data out of reach."""
+    n, dim = points.shape
+
+    def terms(tiles: Tiles) -> jax.Array:
+        data = tiles.data
+        pairs = data[..., :, None] * data[..., None, :]
+        matrices = [_flat(pairs), _flat(pairs * data[..., None, :])]
+        columns = [jnp.ones_like(data[..., :1]), data, *matrices]
+        moments = tiles.weights @ jnp.concatenate(columns, axis=-1)
+        zeroth, first, cross, third = jnp.split(
+            moments, np.cumsum([1, dim, dim**2]), axis=-1
+        )
+        square = (*moments.shape[:-1], dim, dim)
+        cross, third = cross.reshape(square), third.reshape(square)
+        second = jnp.diagonal(cross, axis1=-2, axis2=-1)
+        variances, slopes = _central(tiles.queries, zeroth, first, second, cross, third)
+        return jnp.concatenate([variances, _flat(slopes)], axis=-1)
+
+    sums = sums_within_reach(points, blocks, terms)
+    return sums[:, :dim], sums[:, dim:].reshape(n, dim, dim)
+
+
+def _flat(matrices: jax.Array) -> jax.Array:
+    """The last two axes as one."""
+    return matrices.reshape(*matrices.shape[:-2], -1)
