@@ -42,6 +42,7 @@ Array = NDArray[np.float64]
 
 _MOST_SPECTRAL, _NEIGHBOURS = 2000, 10
 _INITS = ("gmm", "least_squares", "random")
+_LEFT_OUT = "the components concerned are left out there"
 
 
 class LANDMixture(RiemannianDensity):
@@ -201,20 +202,32 @@ class LANDMixture(RiemannianDensity):
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
-        """Log densities, see `LAND.score_samples`."""
+        """Log densities, see `LAND.score_samples`.
+
+        A component that a point cannot be connected to is left out there, as in
+        `predict`; where that is so for all of them, the log density is NaN.
+        """
         check_is_fitted(self)
         check_choice("measure", measure)
         points = self._validate_points(X)
         components = zip(
             self.means_, self.precisions_, self.log_constants_, strict=True
         )
-        columns = [
-            self._component_log_density(points, logs, component, measure)
-            for logs, component in zip(self._log_maps(points), components, strict=True)
-        ]
+        densities = np.stack(
+            [
+                self._component_log_density(points, logs, component, measure)
+                for logs, component in zip(
+                    self._log_maps(points), components, strict=True
+                )
+            ],
+            axis=1,
+        )
+        lost = np.isnan(densities)
+        some = lost.any(axis=1) & ~lost.all(axis=1)
+        warn_about_points(np.where(some, np.nan, 0.0), _LEFT_OUT)
         with np.errstate(divide="ignore"):
-            joint = np.stack(columns, axis=1) + np.log(self.weights_)
-        values = np.asarray(logsumexp(joint, axis=1))
+            joint = np.where(lost, -np.inf, densities) + np.log(self.weights_)
+        values = np.where(lost.all(axis=1), np.nan, logsumexp(joint, axis=1))
         warn_about_points(values, "their log density is NaN")
         return values
 
@@ -350,9 +363,7 @@ class LANDMixture(RiemannianDensity):
         points = self._validate_points(X)
         logs = self._log_maps(points)
         lost = np.array([~log.converged for log in logs]).any(axis=0)
-        warn_about_points(
-            np.where(lost, np.nan, 0.0), "the components concerned are left out there"
-        )
+        warn_about_points(np.where(lost, np.nan, 0.0), _LEFT_OUT)
         return log_joint(
             [np.where(log.converged[:, None], log.tangents, np.nan) for log in logs],
             list(self.precisions_),

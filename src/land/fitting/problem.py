@@ -160,7 +160,7 @@ class FitProblem:
         What it finds is told to the whole problem.
         """
         most = max(_SAMPLED_DATA, _SAMPLED_DATA_PER_DIMENSION * self.metric.dim)
-        rows, own = _sample_rows(weights, most * n_components, rng)
+        rows, own = _sample_rows(weights, most * (n_components + 1) // 2, rng)
         rough = replace(
             self,
             data=self.data[rows],
