@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from land._validation import check_count, check_points, check_positive
 from land.density.likelihood import Measure, log_density
+from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
 from land.fitting import FitProblem, FitSettings, Snapshot, Step
 from land.geodesics import LogMap
 from land.metrics import LocalDiagonalMetric, Metric
@@ -68,16 +70,24 @@ class RiemannianEstimator(BaseEstimator):
         files.save(self, path, extra)
 
     def _start_fit(
-        self, X: Any, sample_weight: Any, **options: Any
+        self,
+        X: Any,
+        sample_weight: Any,
+        checkpoint: PathLike | None = None,
+        **options: Any,
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
         data = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         weights = check_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
         _warn_about_columns(data)
-        rng = np.random.default_rng(
-            check_random_state(self.random_state).randint(2**31, size=4)
-        )
+        entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
+        if checkpoint is not None:
+            name = fingerprint(self, self.metric_, data, weights)
+            kept = Checkpoint.open(checkpoint, name, entropy)
+            entropy = kept.entropy
+            options |= {"keeper": kept.keep, "kept": kept.progress}
+        rng = np.random.default_rng(entropy)
         seed = int(rng.integers(2**31))
         problem = FitProblem(self.metric_, data, seed=seed, **options)
         return problem, weights, rng
@@ -120,7 +130,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     """
 
     def _start_distribution(
-        self, X: Any, sample_weight: Any
+        self, X: Any, sample_weight: Any, checkpoint: PathLike | None
     ) -> tuple[FitProblem, Array, FitSettings, np.random.Generator]:
         """Validate everything, learn the metric, set up the problem."""
         for name in ("method", "optimizer", "volume"):
@@ -134,6 +144,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         problem, weights, rng = self._start_fit(
             X,
             sample_weight,
+            checkpoint,
             volume=self.volume,
             n_samples=check_count("n_samples", self.n_samples, minimum=2),
             callback=_listener(self.verbose, self.callback, type(self).__name__),
@@ -141,9 +152,15 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         return problem, weights, settings, rng
 
     def _store_progress(
-        self, problem: FitProblem, converged: bool, interrupted: bool
+        self,
+        problem: FitProblem,
+        converged: bool,
+        interrupted: bool,
+        checkpoint: PathLike | None,
     ) -> None:
-        """Keep the history; warn about what did not go well."""
+        """Keep the history, drop the checkpoint; warn about what did not go well."""
+        if checkpoint is not None and not interrupted:
+            Path(checkpoint).unlink(missing_ok=True)
         self.history_ = problem.history
         self.interrupted_ = interrupted
         self.n_iter_ = max(len(problem.history) - 1, 1)

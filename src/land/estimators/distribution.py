@@ -19,6 +19,7 @@ from land.estimators.base import (
     keep_latest,
     warn_about_points,
 )
+from land.estimators.checkpoint import PathLike
 from land.fitting import Estimate, fit_one
 from land.geodesics import LogMap, log_map
 
@@ -138,7 +139,13 @@ class LAND(RiemannianDensity):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
         """Fit mean and covariance.
 
         An interrupt (Ctrl-C) ends the fit early and keeps the model reached so far.
@@ -152,8 +159,16 @@ class LAND(RiemannianDensity):
         sample_weight : array_like of shape (N,), optional
             Weights of the rows in the likelihood. The metric is learned from the rows
             as they are.
+        checkpoint : path-like, optional
+            File in which the progress of a long fit is kept. If it exists, a fit of the
+            same data with the same parameters goes on from there, and ends with the
+            same model as one that was never interrupted. It is deleted when the fit
+            has ended. Maximum likelihood with the default optimizer keeps its progress
+            after the search for a start and every few steps; others start anew.
         """
-        problem, weights, settings, rng = self._start_distribution(X, sample_weight)
+        problem, weights, settings, rng = self._start_distribution(
+            X, sample_weight, checkpoint
+        )
         init = self._check_init(problem.data.shape[1])
         converged = interrupted = False
         try:
@@ -162,7 +177,7 @@ class LAND(RiemannianDensity):
             (estimate,) = keep_latest(problem, interrupt).estimates
             interrupted = True
         self._store(estimate)
-        self._store_progress(problem, converged, interrupted)
+        self._store_progress(problem, converged, interrupted, checkpoint)
         return self
 
     def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:

@@ -24,6 +24,7 @@ from land.estimators.base import (
     keep_latest,
     warn_about_points,
 )
+from land.estimators.checkpoint import PathLike
 from land.fitting import (
     Estimate,
     FitProblem,
@@ -134,7 +135,13 @@ class LANDMixture(RiemannianDensity):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: PathLike | None = None,
+    ) -> Self:
         """Fit the mixture.
 
         An interrupt (Ctrl-C) ends the fit early and keeps the model reached so far.
@@ -148,8 +155,22 @@ class LANDMixture(RiemannianDensity):
         sample_weight : array_like of shape (N,), optional
             Weights of the rows in the likelihood. The metric is learned from the rows
             as they are.
+        checkpoint : path-like, optional
+            File in which the progress of a long fit is kept. If it exists, a fit of the
+            same data with the same parameters goes on from there, and ends with the
+            same model as one that was never interrupted. It is deleted when the fit
+            has ended. Maximum likelihood with the default optimizer keeps its progress
+            after the search for a start and every few steps; others start anew.
+            With ``n_init`` above 1 there is none.
         """
-        problem, weights, settings, rng = self._start_distribution(X, sample_weight)
+        n_init = check_count("n_init", self.n_init)
+        if checkpoint is not None and n_init > 1:
+            raise ValueError(
+                "checkpoint needs n_init=1; fit once for each random_state instead"
+            )
+        problem, weights, settings, rng = self._start_distribution(
+            X, sample_weight, checkpoint
+        )
         if self.optimizer != "auto":
             raise ValueError(
                 "optimizer='paper' is available for land.LAND only; "
@@ -161,7 +182,6 @@ class LANDMixture(RiemannianDensity):
                 f"n_components={count} must not exceed the number of rows, "
                 f"{len(problem.data)}"
             )
-        n_init = check_count("n_init", self.n_init)
         found: list[tuple[Snapshot, bool]] = []
         interrupted = False
         for _ in range(n_init):
@@ -178,7 +198,7 @@ class LANDMixture(RiemannianDensity):
         problem.latest, converged = min(found, key=lambda each: each[0].objective)
         self.objective_ = problem.latest.objective
         self._store(problem.latest)
-        self._store_progress(problem, converged, interrupted)
+        self._store_progress(problem, converged, interrupted, checkpoint)
         return self
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:

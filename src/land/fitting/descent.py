@@ -30,6 +30,30 @@ _CAUTION = 0.1
 _HOPELESS = 1.5
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Where a search stands and what it has learned: all it needs to go on."""
+
+    mean: Array
+    covariance: Array
+    objective: float
+    inverse_hessian: Array
+    frame: Array
+    transport: Array
+    gradient: Array | None
+    step: Array | None
+    fresh: bool
+
+    def on(self, estimate: Estimate, weights: Array) -> MeanSearch:
+        """The search from a new evaluation of the same mean."""
+        following = MeanSearch(estimate, weights)
+        following.frame, following.fresh = self.frame, self.fresh
+        following.inverse_hessian = self.inverse_hessian
+        following.transport = self.transport
+        following.gradient, following.step = self.gradient, self.step
+        return following
+
+
 @dataclass
 class MeanSearch:
     """One descending mean, and the curvature learned on its way."""
@@ -83,15 +107,25 @@ class MeanSearch:
         learned = -0.5 * self.direction()[1]
         return max(learned, _CAUTION * float(self.gradient @ self.gradient))
 
+    def standing(self) -> Standing:
+        """What the search needs to go on."""
+        return Standing(
+            mean=self.estimate.mean,
+            covariance=self.estimate.covariance,
+            objective=self.estimate.objective,
+            inverse_hessian=self.inverse_hessian,
+            frame=self.frame,
+            transport=self.transport,
+            gradient=self.gradient,
+            step=self.step,
+            fresh=self.fresh,
+        )
+
     def resumed(self, estimate: Estimate, weights: Array | None = None) -> MeanSearch:
         """The search from a new evaluation of the same mean, with what was learned."""
-        weights = self.weights if weights is None else weights
-        following = MeanSearch(estimate, weights)
-        following.frame, following.fresh = self.frame, self.fresh
-        following.inverse_hessian = self.inverse_hessian
-        following.transport = self.transport
-        following.gradient, following.step = self.gradient, self.step
-        return following
+        return self.standing().on(
+            estimate, self.weights if weights is None else weights
+        )
 
     def outrun(self, rival: MeanSearch) -> bool:
         """Whether a rival is so far ahead that the next steps will not catch up."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land.fitting.descent import MeanSearch, descend
+from land.fitting.descent import MeanSearch, Standing, descend
 from land.fitting.problem import Estimate, FitProblem
+from land.fitting.progress import Turn, keep, restore, unpack_standings
 from land.fitting.starts import leaders, rank_starts
 
 Array = NDArray[np.float64]
@@ -55,10 +58,23 @@ def fit_maximum_likelihood(
     -------
     The estimate, and whether the stopping rule was met.
     """
-    rivals = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
-    for search in _in_order(problem, rivals, weights):
-        problem.history.clear()
-        estimate, converged = _refine(problem, search, max_iter, tol)
+    kept = restore(problem)
+    if kept is None:
+        found = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
+        rivals = [search.standing() for search in found]
+    else:
+        rivals = unpack_standings(kept["rivals"])
+    for place, search in enumerate(_in_order(problem, rivals, weights)):
+        turn = None
+        if kept is not None and place < kept["place"]:
+            continue  # it was leaving the data
+        if kept is not None and place == kept["place"]:
+            restore(problem)  # comparing the rivals anew has been counted before
+            turn = Turn.from_plain(kept["turn"]) if kept["turn"] else None
+        if turn is None:
+            problem.history.clear()
+        known = {"rivals": [asdict(each) for each in rivals], "place": place}
+        estimate, converged = _refine(problem, search, max_iter, tol, known, turn)
         leaving = problem.enclosure.stopped(estimate.mean)
         if not leaving:
             break
@@ -67,54 +83,81 @@ def fit_maximum_likelihood(
 
 
 def _in_order(
-    problem: FitProblem, rivals: list[MeanSearch], weights: Array
+    problem: FitProblem, rivals: list[Standing], weights: Array
 ) -> Iterator[MeanSearch]:
     """Rivals from the search on all data; the best ones first, others if need be."""
     while rivals:
-        best = rivals[0].estimate.objective
-        near = [each for each in rivals if each.estimate.objective - best < _BEHIND]
+        near = [
+            each for each in rivals if each.objective - rivals[0].objective < _BEHIND
+        ]
         rivals = rivals[len(near) :]
         yield from _compared(problem, near, weights)
 
 
 def _compared(
-    problem: FitProblem, rivals: list[MeanSearch], weights: Array
+    problem: FitProblem, rivals: list[Standing], weights: Array
 ) -> list[MeanSearch]:
     """Rivals from the search, evaluated on all data, the best first."""
-    means = [each.estimate.mean for each in rivals]
-    covariances = [each.estimate.covariance for each in rivals]
+    means = [each.mean for each in rivals]
+    covariances = [each.covariance for each in rivals]
     problem.economise(means, covariances)
     estimates = problem.profile(means, len(means) * [weights], covariances)
     searches = [
-        search.resumed(estimate, weights)
-        for search, estimate in zip(rivals, estimates, strict=True)
+        standing.on(estimate, weights)
+        for standing, estimate in zip(rivals, estimates, strict=True)
     ]
     return sorted(searches, key=lambda search: search.estimate.objective)
 
 
 def _refine(
-    problem: FitProblem, search: MeanSearch, max_iter: int, tol: float
+    problem: FitProblem,
+    search: MeanSearch,
+    max_iter: int,
+    tol: float,
+    known: dict[str, Any],
+    turn: Turn | None,
 ) -> tuple[Estimate, bool]:
     """Descend to the optimum; whether the stopping rule was met.
 
     A fit that has converged goes on if renewed curves change the objective, but not
-    for ever: where two curves are equally short, they may go on changing.
+    for ever: where two curves are equally short, they may go on changing. `known` is
+    kept beside each `turn`; one of an earlier fit is where this one goes on.
     """
-    problem.record(search.estimate.objective, [search.estimate])
-    converged, surprises, remaining = False, 0, max_iter
-    while remaining > 0 and surprises < MOST_SURPRISES:
-        n_steps = len(problem.history)
-        turn = min(remaining, STEPS_BETWEEN_RENEWALS)
-        converged = descend(problem, [search], turn, tol)
-        remaining -= len(problem.history) - n_steps
-        last = search.estimate
-        (renewed,) = problem.profile([last.mean], [search.weights], [last.covariance])
-        search = search.resumed(renewed)
-        if converged and abs(renewed.objective - last.objective) < tol:
+    weights = search.weights
+    if turn is None:
+        keep(problem, **known, turn=None)
+        problem.record(search.estimate.objective, [search.estimate])
+        turn = _turn(problem, search, max_iter, 0, tol)
+    while True:
+        keep(problem, **known, turn=turn.plain())
+        (last,) = turn.standings
+        (renewed,) = problem.profile([last.mean], [weights], [last.covariance])
+        search = last.on(renewed, weights)
+        if turn.converged and abs(renewed.objective - turn.objective) < tol:
             break
-        surprises += converged
-    (verified,) = problem.verify([search.estimate], [search.weights])
-    return verified, converged
+        surprises = turn.surprises + turn.converged
+        if turn.remaining <= 0 or surprises >= MOST_SURPRISES:
+            break
+        turn = _turn(problem, search, turn.remaining, surprises, tol)
+    (verified,) = problem.verify([search.estimate], [weights])
+    return verified, turn.converged
+
+
+def _turn(
+    problem: FitProblem, search: MeanSearch, remaining: int, surprises: int, tol: float
+) -> Turn:
+    """Steps on the same curves."""
+    n_steps = len(problem.history)
+    steps = min(remaining, STEPS_BETWEEN_RENEWALS)
+    converged = descend(problem, [search], steps, tol)
+    return Turn(
+        standings=[search.standing()],
+        proportions=[1.0],
+        objective=search.estimate.objective,
+        converged=converged,
+        remaining=remaining - (len(problem.history) - n_steps),
+        surprises=surprises,
+    )
 
 
 def _search(

@@ -18,6 +18,7 @@ from land.fitting.descent import MeanSearch, advance
 from land.fitting.least_squares import empirical_covariance
 from land.fitting.maximum_likelihood import MOST_SURPRISES, STEPS_BETWEEN_RENEWALS
 from land.fitting.problem import Estimate, FitProblem, Snapshot
+from land.fitting.progress import Turn, keep, restore
 from land.fitting.single import FitSettings, fit_one
 from land.fitting.starts import rank_starts
 from land.geodesics import LogMap
@@ -90,28 +91,34 @@ def fit_mixture(
     if rivals[0].shape[1] == 1:
         estimate, converged = fit_one(problem, weights, "least_squares", settings, rng)
         return _expect(weights, [estimate], np.ones(1)), converged
-    found = _search(problem, weights, rivals, settings, rng)
-    contender = _Contender.on(problem, weights, found.mixture, found.searches)
-    contender.record(problem)
-    converged, surprises, remaining = False, 0, settings.max_iter
-    while remaining > 0 and surprises < MOST_SURPRISES:
-        n_steps = len(problem.history)
-        turn = min(remaining, STEPS_BETWEEN_RENEWALS)
-        converged = _iterate(problem, weights, contender, turn, settings.tol)
-        remaining -= len(problem.history) - n_steps
-        last = contender.mixture.objective
-        contender = _Contender.on(
-            problem, weights, contender.mixture, contender.searches
-        )
-        if converged and abs(contender.mixture.objective - last) < settings.tol:
+    kept = restore(problem)
+    if kept is None:
+        found = _search(problem, weights, rivals, settings, rng)
+        turn = found.turn(settings.max_iter)
+    else:
+        turn = Turn.from_plain(kept["turn"])
+    while True:
+        keep(problem, turn=turn.plain())
+        contender = _Contender.on(problem, weights, turn)
+        if not problem.history:
+            contender.record(problem)
+        change = abs(contender.mixture.objective - turn.objective)
+        if turn.converged and change < settings.tol:
             break
-        surprises += converged
+        surprises = turn.surprises + turn.converged
+        if turn.remaining <= 0 or surprises >= MOST_SURPRISES:
+            break
+        n_steps = len(problem.history)
+        steps = min(turn.remaining, STEPS_BETWEEN_RENEWALS)
+        converged = _iterate(problem, weights, contender, steps, settings.tol)
+        remaining = turn.remaining - (len(problem.history) - n_steps)
+        turn = contender.turn(remaining, surprises, converged)
     mixture = contender.mixture
     shares = _component_weights(weights, mixture.responsibilities)
     verified = problem.verify(mixture.estimates, shares)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-    return mixture, converged
+    return mixture, turn.converged
 
 
 @dataclass
@@ -123,22 +130,28 @@ class _Contender:
     last_fall: float = np.inf
 
     @classmethod
-    def on(
-        cls,
-        problem: FitProblem,
-        weights: Array,
-        mixture: MixtureEstimate,
-        searches: Sequence[MeanSearch],
-    ) -> _Contender:
+    def on(cls, problem: FitProblem, weights: Array, turn: Turn) -> _Contender:
         """The parameters of a mixture, with everything else computed anew."""
-        means = [estimate.mean for estimate in mixture.estimates]
-        covariances = [estimate.covariance for estimate in mixture.estimates]
+        means = [standing.mean for standing in turn.standings]
+        covariances = [standing.covariance for standing in turn.standings]
         problem.economise(means, covariances)
         logs = problem.log_maps(means)
         estimates = problem.evaluate(means, covariances, len(means) * [weights], logs)
-        renewed = _expect(weights, estimates, mixture.proportions)
+        renewed = _expect(weights, estimates, np.asarray(turn.proportions))
         shares = _component_weights(weights, renewed.responsibilities)
-        return cls(renewed, _resumed(searches, estimates, shares))
+        parts = zip(turn.standings, estimates, shares, strict=True)
+        return cls(renewed, [standing.on(new, own) for standing, new, own in parts])
+
+    def turn(self, remaining: int, surprises: int = 0, converged: bool = False) -> Turn:
+        """How the mixture stands."""
+        return Turn(
+            standings=[search.standing() for search in self.searches],
+            proportions=self.mixture.proportions.tolist(),
+            objective=self.mixture.objective,
+            converged=converged,
+            remaining=remaining,
+            surprises=surprises,
+        )
 
     def record(self, problem: FitProblem) -> None:
         mixture = self.mixture

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +134,9 @@ class FitProblem:
     mean may move before its curves are sought anew. A line search makes at most so many
     `trials`. Constants are computed with
     `economy` times fewer rays than `n_samples` would allow.
+
+    A `keeper` is handed the progress of the fit, as plain data, from time to time; a
+    fit goes on from what was `kept` of an earlier one (see `progress`).
     """
 
     metric: Metric
@@ -146,6 +150,8 @@ class FitProblem:
     trials: int = 6
     economy: int = 1
     callback: Callable[[Step], None] | None = None
+    keeper: Callable[[dict[str, Any]], None] | None = None
+    kept: dict[str, Any] | None = None
     work: Work = field(default_factory=Work)
     history: list[Step] = field(default_factory=list)
     latest: Snapshot | None = None

@@ -1,7 +1,9 @@
 """Fit a LAND, or a mixture of them, to the rows of a table.
 
 An interrupt (Ctrl-C) ends the fit early: the model reached so far is written, marked
-as interrupted, and the exit code is 130.
+as interrupted, and the exit code is 130. The same command with --resume goes on from
+there, as it does after a crash: the progress of a fit is kept beside its model, in
+MODEL.checkpoint, until it has ended.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 from land.cli import options as shared
 from land.cli.console import Console
-from land.cli.errors import INTERRUPTED, UsageError
+from land.cli.errors import INTERRUPTED, CommandError, UsageError
 
 HELP = "fit a model to a table and write it to a file"
 
@@ -48,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="fits to choose from",
     )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from MODEL.checkpoint, which a fit keeps until it has ended",
+    )
     shared.add_fit(parser)
 
 
@@ -60,6 +67,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from land.cli.summaries import agreement, summary
 
     check_output(options.output)
+    checkpoint = _checkpoint(options, console)
     data = read_data(options, console)
     scaling = standardize(data.X) if options.standardize else None
     what = (
@@ -68,7 +76,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     with console.working(f"fitting {what}"):
         model = build(options, console)
-        model.fit(data.X if scaling is None else (data.X - scaling[0]) / scaling[1])
+        X = data.X if scaling is None else (data.X - scaling[0]) / scaling[1]
+        model.fit(X, checkpoint=checkpoint)
     seconds = time.perf_counter() - started
     interrupted = model.interrupted_
     stored = describe_new(model, data, scaling)
@@ -79,7 +88,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
         result |= agreement(stored, data, console)
     console.result(_text(result), result)
     if interrupted:
-        console.error(f"interrupted; the model so far is in {options.output}")
+        console.error(
+            f"interrupted; the model so far is in {options.output}"
+            + ("; --resume goes on" if checkpoint and checkpoint.exists() else "")
+        )
         return INTERRUPTED
     return 0
 
@@ -120,6 +132,25 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(
             f"--init must be gmm, least_squares or random, got {options.init!r}"
         )
+
+
+def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
+    """Where the progress is kept: beside the model, unless that is no ordinary file."""
+    output: Path = options.output
+    ordinary = output.is_file() or not output.exists()
+    path = output.with_name(f"{output.name}.checkpoint")
+    if options.n_init > 1 or not ordinary:
+        if options.resume:
+            raise UsageError("--resume needs an ordinary file for -o, and --n-init 1")
+        return None
+    if options.resume and not path.exists():
+        console.say(f"there is no {path}: fitting from the start")
+    if path.exists() and not options.resume:
+        raise CommandError(
+            f"{path} holds the progress of a fit that has not ended; --resume goes on "
+            "from there, or delete it"
+        )
+    return path
 
 
 def _text(result: dict[str, Any]) -> str:

@@ -1,0 +1,132 @@
+"""Progress of a fit in a file, so that it can go on after an interrupt or a crash."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from land.estimators.archive import replacing
+from land.metrics import Metric
+
+Array = NDArray[np.float64]
+PathLike = str | os.PathLike[str]
+
+_FORMAT, _VERSION = "land checkpoint", 1
+# Parameters that do not change what is fitted; the metric is known by its values.
+_IRRELEVANT = ("callback", "verbose", "metric")
+_PROBES = 16
+
+
+class Checkpoint:
+    """A file with the progress of one fit: that of certain data with certain settings.
+
+    The file is JSON, and replaced as a whole, so that it is never half written.
+
+    Attributes
+    ----------
+    entropy : list of int
+        The randomness of the fit.
+    progress : dict or None
+        How the fit stood when it was last kept.
+    """
+
+    def __init__(self, path: PathLike, fingerprint: str, entropy: list[int]) -> None:
+        self.path = Path(path)
+        self.fingerprint, self.entropy = fingerprint, entropy
+        self.progress: dict[str, Any] | None = None
+        self._warned = False
+
+    @classmethod
+    def open(cls, path: PathLike, fingerprint: str, entropy: list[int]) -> Self:
+        """The checkpoint of a fit, with its progress if the file exists.
+
+        Raises
+        ------
+        ValueError
+            If the file is something else, or belongs to another fit.
+        OSError
+            If it cannot be read, or its folder does not exist.
+        """
+        checkpoint = cls(path, fingerprint, entropy)
+        folder = checkpoint.path.absolute().parent
+        if not folder.is_dir():
+            raise FileNotFoundError(
+                errno.ENOENT, "there is no such folder for a checkpoint", str(folder)
+            )
+        if checkpoint.path.exists():
+            checkpoint._read()
+        return checkpoint
+
+    def keep(self, progress: dict[str, Any]) -> None:
+        """Write the progress; a failure costs a warning and not the fit."""
+        self.progress = progress
+        try:
+            self._write()
+        except OSError as error:
+            if not self._warned:
+                warnings.warn(
+                    f"cannot write the checkpoint {self.path}: {error.strerror}; "
+                    "the fit goes on without",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            self._warned = True
+
+    def _write(self) -> None:
+        contents = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "fingerprint": self.fingerprint,
+            "entropy": self.entropy,
+            "progress": self.progress,
+        }
+        with replacing(self.path) as stream:
+            stream.write(json.dumps(contents).encode())
+
+    def _read(self) -> None:
+        try:
+            contents = json.loads(self.path.read_bytes())
+            known = (contents["format"], contents["version"]) == (_FORMAT, _VERSION)
+            fingerprint = contents["fingerprint"]
+            self.entropy = [int(number) for number in contents["entropy"]]
+            self.progress = contents["progress"]
+        except (ValueError, TypeError, KeyError):
+            known = False
+        if not known:
+            raise ValueError(
+                f"{self.path} is not a checkpoint of this version of land, or it is "
+                "damaged; name another file, or delete it to start anew"
+            )
+        if fingerprint != self.fingerprint:
+            raise ValueError(
+                f"the checkpoint {self.path} belongs to a fit of other data, with "
+                "other settings, or by another version of land; name another file, "
+                "or delete it to start anew"
+            )
+
+
+def fingerprint(
+    estimator: BaseEstimator, metric: Metric, data: Array, weights: Array
+) -> str:
+    """What makes a fit what it is: data, weights, metric, parameters, version."""
+    digest = hashlib.sha256(f"{version('land')} {type(estimator).__name__}".encode())
+    for name, value in sorted(estimator.get_params(deep=False).items()):
+        if name in _IRRELEVANT:
+            continue
+        if not isinstance(value, (str, int, float, bool, type(None))):
+            # A generator has no name; what it gave is in the checkpoint.
+            value = "" if name == "random_state" else np.asarray(value).tolist()
+        digest.update(f" {name}={value!r}".encode())
+    for array in (data, weights, metric.tensor(data[:_PROBES])):
+        digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,156 @@
+"""A fit that goes on from its checkpoint ends where it would have ended anyway."""
+
+import errno
+import json
+
+import numpy as np
+import pytest
+
+import land
+from land.estimators import checkpoint as module
+from land.fitting import maximum_likelihood, mixture
+from land.metrics import EuclideanMetric
+
+SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.5}
+FLAT = {"metric": EuclideanMetric(2), "n_samples": 100}
+
+
+class Stop:
+    """A callback that interrupts the fit at a step of a stage."""
+
+    def __init__(self, stage, iteration):
+        self.place = stage, iteration
+
+    def __call__(self, step):
+        if (step.stage, step.iteration) == self.place:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frequent_renewals():
+    """Progress is kept every other step."""
+    with pytest.MonkeyPatch.context() as patch:
+        for each in (maximum_likelihood, mixture):
+            patch.setattr(each, "STEPS_BETWEEN_RENEWALS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(arc):
+    return {"one": arc, "two": land.datasets.make_two_moons(60, random_state=0)[0]}
+
+
+def make(kind, **options):
+    if kind == "one":
+        return land.LAND(**SETTINGS | options)
+    return land.LANDMixture(2, **SETTINGS | {"max_iter": 6} | options)
+
+
+@pytest.fixture(scope="module")
+def whole(data):
+    """Fits that were never interrupted."""
+    return {kind: make(kind).fit(data[kind]) for kind in data}
+
+
+def check_same(model, other):
+    for name, value in vars(other).items():
+        if name.endswith("_") and isinstance(value, (np.ndarray, float, int)):
+            np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
+    for step, expected in zip(model.history_, other.history_, strict=True):
+        assert step.objective == expected.objective
+        np.testing.assert_array_equal(step.means, expected.means)
+
+
+@pytest.mark.filterwarnings("ignore:the fit")
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        ("one", ("search", 1)),
+        ("one", ("fit", 0)),
+        ("one", ("fit", 3)),
+        ("two", ("fit", 1)),
+        ("two", ("fit", 5)),
+    ],
+    ids=str,
+)
+def test_the_model_is_that_of_an_uninterrupted_fit(kind, place, whole, data, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    assert len(whole[kind].history_) > place[1] + 1
+    stopped = make(kind, callback=Stop(*place)).fit(data[kind], checkpoint=path)
+    assert stopped.interrupted_
+    steps = []
+    resumed = make(kind, callback=steps.append).fit(data[kind], checkpoint=path)
+    assert not resumed.interrupted_
+    assert not path.exists()
+    check_same(resumed, whole[kind])
+    if place[0] == "fit":
+        assert not any(step.stage == "search" for step in steps)
+
+
+def test_an_unseeded_fit_goes_on_with_its_own_randomness(cloud, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    with pytest.warns(UserWarning, match="interrupted"):
+        land.LAND(callback=Stop("fit", 0), **FLAT).fit(cloud, checkpoint=path)
+    entropy = json.loads(path.read_text())["entropy"]
+    opened = module.Checkpoint.open(
+        path, json.loads(path.read_text())["fingerprint"], [1]
+    )
+    assert opened.entropy == entropy != [1]
+    assert land.LAND(**FLAT).fit(cloud, checkpoint=path).converged_
+
+
+@pytest.fixture
+def interrupted(cloud, tmp_path):
+    """The checkpoint of a fit of the cloud."""
+    path = tmp_path / "fit.checkpoint"
+    model = land.LAND(callback=Stop("fit", 0), random_state=0, **FLAT)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model.fit(cloud, checkpoint=path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "scale"), [({"random_state": 1}, 1), ({"tol": 1e-3}, 1), ({}, 2)]
+)
+def test_another_fit_does_not_take_it(change, scale, interrupted, cloud):
+    model = land.LAND(**FLAT | {"random_state": 0} | change)
+    before = interrupted.read_bytes()
+    with pytest.raises(ValueError, match="belongs to a fit of other data"):
+        model.fit(scale * cloud, checkpoint=interrupted)
+    assert interrupted.read_bytes() == before
+
+
+@pytest.mark.parametrize("contents", [b"", b"{}", b"[1]", b"\x00\xff", b'"text"'])
+def test_other_files_are_left_alone(contents, cloud, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    path.write_bytes(contents)
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        land.LAND(**FLAT).fit(cloud, checkpoint=path)
+    assert path.read_bytes() == contents
+
+
+def test_a_folder_that_does_not_exist(cloud, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        land.LAND(**FLAT).fit(cloud, checkpoint=tmp_path / "none" / "fit.checkpoint")
+
+
+def test_a_full_disk_costs_a_warning_and_not_the_fit(cloud, tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    written = []
+
+    def write(self):
+        written.append(self.progress)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module.Checkpoint, "_write", write)
+    with pytest.warns(RuntimeWarning, match="No space left on device") as caught:
+        model = land.LAND(random_state=0, **FLAT).fit(cloud, checkpoint=path)
+    assert len(written) > 1
+    assert len(caught) == 1
+    assert model.converged_
+
+
+def test_restarts_have_none(cloud, tmp_path):
+    model = land.LANDMixture(2, n_init=2, **FLAT)
+    with pytest.raises(ValueError, match="checkpoint needs n_init=1"):
+        model.fit(cloud, checkpoint=tmp_path / "fit.checkpoint")
