@@ -24,8 +24,10 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _NEIGHBOURS = 10
-# Enough to find the right valley; the cost of the edges grows with all of the data.
-_MOST_LANDMARKS = 2000
+# Landmarks: this many data at random, or one in every cell as wide as the metric's
+# resolution where that makes more of them. Wider cells keep those bounded, too.
+_SOME_LANDMARKS, _MOST_LANDMARKS = 2000, 20_000
+_WIDEN = 1.25
 _ATTACHMENTS = 5
 # Points farther from the landmarks than this many of their spacings are attached to
 # more of them.
@@ -55,7 +57,7 @@ class LandmarkGraph:
 
     points: Array
     tree: KDTree
-    edges: coo_array
+    edges: csr_array  # both directions of each
     spacing: float  # typical distance between neighbours
 
 
@@ -91,8 +93,12 @@ def shortest_paths(
     # One row of distances per base: groups keep memory bounded for many bases.
     group = max(1, 2**24 // n_landmarks)
     for first in range(0, len(unique), group):
-        distances, previous = _from_bases(metric, graph, unique[first : first + group])
         mine = np.flatnonzero((which >= first) & (which < first + group))
+        # Nothing longer than the straight lines is of use.
+        limit = np.nan_to_num(lengths[mine].max(), nan=np.inf)
+        distances, previous = _from_bases(
+            metric, graph, unique[first : first + group], limit
+        )
         rows = which[mine] - first
         through = distances[rows[:, None], neighbours[mine]] + edges[mine]
         best = np.argmin(through, axis=1)
@@ -163,19 +169,43 @@ def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
 
 def _landmark_graph(metric: Metric) -> LandmarkGraph:
     if metric not in _graphs:
-        assert metric.landmarks is not None
-        points = np.unique(metric.landmarks, axis=0)
-        if len(points) > _MOST_LANDMARKS:
-            chosen = np.random.default_rng(0).permutation(len(points))[:_MOST_LANDMARKS]
-            points = points[np.sort(chosen)]
+        points = _choose_landmarks(metric)
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points[left], points[right])
+        lengths = np.maximum(lengths, _SHORTEST_EDGE)
+        both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
-        edges = coo_array((np.maximum(lengths, _SHORTEST_EDGE), (left, right)), shape)
+        edges = csr_array((np.concatenate([lengths, lengths]), both), shape)
         spacing = float(np.median(tree.query(points, 2)[0][:, 1]))
         _graphs[metric] = LandmarkGraph(points, tree, edges, spacing)
     return _graphs[metric]
+
+
+def _choose_landmarks(metric: Metric) -> Array:
+    """All of the metric's landmarks, or enough of them to follow the data."""
+    assert metric.landmarks is not None
+    points = np.unique(metric.landmarks, axis=0)
+    if len(points) <= _SOME_LANDMARKS:
+        return points
+    chosen = np.random.default_rng(0).permutation(len(points))[:_SOME_LANDMARKS]
+    if metric.resolution is not None:
+        spread = _one_per_cell(points, metric.resolution)
+        if len(spread) > _SOME_LANDMARKS:
+            chosen = spread
+    return points[np.sort(chosen)]
+
+
+def _one_per_cell(points: Array, width: float) -> Indices:
+    """Indices of the first points in cells of this width, or wider ones if many."""
+    order: Indices = np.random.default_rng(0).permutation(len(points))
+    while True:
+        cells = np.floor(points[order] / width)
+        _, first = np.unique(cells, axis=0, return_index=True)
+        if len(first) <= _MOST_LANDMARKS:
+            return order[first]
+        # The first of a wider cell is the first of one of its own cells.
+        order, width = order[np.sort(first)], _WIDEN * width
 
 
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
@@ -256,29 +286,31 @@ def _edge_lengths(
 
 
 def _from_bases(
-    metric: Metric, graph: LandmarkGraph, bases: Array
+    metric: Metric, graph: LandmarkGraph, bases: Array, limit: float
 ) -> tuple[Array, Indices]:
     """Distances from bases to all landmarks and the predecessors on the way.
 
-    Bases are appended as nodes that can be left but not entered.
+    Bases are appended as nodes that can be left but not entered. Distances beyond the
+    limit are infinite.
     """
-    n = len(graph.points)
+    n, size = len(graph.points), len(graph.points) + len(bases)
     nearest, lengths = _attach(metric, graph, bases)
-    own = np.repeat(np.arange(len(bases)) + n, nearest.shape[1])
-    low, high = graph.edges.coords
-    rows = np.concatenate([low, high, own])
-    columns = np.concatenate([high, low, nearest.reshape(-1)])
-    weights = np.concatenate([graph.edges.data, graph.edges.data, lengths.reshape(-1)])
-    size = n + len(bases)
+    own = np.repeat(np.arange(len(bases)), nearest.shape[1])
+    columns, weights = nearest.reshape(-1), lengths.reshape(-1)
     # One edge for each pair, the shorter one: duplicates would be added up.
     order = np.argsort(weights, kind="stable")
     order = order[np.isfinite(weights[order])]
-    _, first = np.unique(rows[order] * size + columns[order], return_index=True)
+    _, first = np.unique(own[order] * n + columns[order], return_index=True)
     kept = order[first]
-    weights = np.maximum(weights[kept], _SHORTEST_EDGE)
-    matrix = csr_array((weights, (rows[kept], columns[kept])), shape=(size, size))
+    # Rows of the bases below those of the landmarks: no need to sort all edges again.
+    ends = np.cumsum(np.bincount(own[kept], minlength=len(bases)))
+    edges = graph.edges
+    rows = np.concatenate([edges.indptr, edges.indptr[-1] + ends])
+    indices = np.concatenate([edges.indices, columns[kept]])
+    data = np.concatenate([edges.data, np.maximum(weights[kept], _SHORTEST_EDGE)])
+    matrix = csr_array((data, indices, rows), shape=(size, size))
     sources = np.arange(len(bases)) + n
-    return dijkstra(matrix, indices=sources, return_predecessors=True)
+    return dijkstra(matrix, indices=sources, return_predecessors=True, limit=limit)
 
 
 def _trace(

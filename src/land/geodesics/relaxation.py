@@ -161,7 +161,7 @@ def _load(
     )
 
 
-def _select(mask: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
+def _select(mask: jax.Array, new: jax.Array, old: jax.Array | float) -> jax.Array:
     return jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
@@ -225,7 +225,10 @@ def _iterate(
     boundary, old = state.boundary, state.curve
     step = jnp.where(state.running, state.step, 0.0)
     moved = step[:, None, None, None] * state.direction
-    new = _evaluate(metric, boundary, old.rates + moved)
+    # Idle slots are nowhere: that costs a metric that looks for neighbours nothing.
+    new = _evaluate(
+        metric, boundary, _select(state.running, old.rates + moved, jnp.nan)
+    )
     slope = _dot(old.gradient, state.direction)
     allowed = old.energy * (1.0 + _ROUNDING) + _ARMIJO * step * slope
     accepted = state.running & (new.energy <= allowed)

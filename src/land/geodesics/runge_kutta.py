@@ -93,10 +93,14 @@ def advance_rays(
 
 
 def _equation(
-    metric: Metric, position: jax.Array, velocity: jax.Array
+    metric: Metric, position: jax.Array, velocity: jax.Array, wanted: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Accelerations of all rows, and the tensors at the points of the geodesics."""
-    x, v = position[:, 0], velocity[:, 0]
+    """Accelerations of all rows, and the tensors at the points of the geodesics.
+
+    Only in the `wanted` slots: the others are nowhere, which costs a metric that looks
+    for neighbours nothing.
+    """
+    x, v = jnp.where(wanted[:, None], position[:, 0], jnp.nan), velocity[:, 0]
     if position.shape[1] == 1:
         acceleration, tensors = acceleration_and_tensor(metric, x, v)
         return acceleration[:, None], tensors
@@ -121,7 +125,7 @@ def _load(
     position: jax.Array,
     velocity: jax.Array,
 ) -> RayState:
-    acceleration, tensors = _equation(metric, position, velocity)
+    acceleration, tensors = _equation(metric, position, velocity, fresh)
     unit = _row_norms(tensors, velocity)
     # Time in which the velocity would change by its own size.
     turn = jnp.sqrt(unit[:, 0] / _row_norms(tensors, acceleration)[:, 0])
@@ -161,7 +165,7 @@ def _attempt_step(
     step = jnp.where(last, 1.0 - state.time, state.step)
     slopes = _stages(metric, state, step)
     position, velocity = _combine(state, slopes, DOP853.B, step)
-    acceleration, tensors = _equation(metric, position, velocity)
+    acceleration, tensors = _equation(metric, position, velocity, state.running)
     slopes = _Slopes(
         slopes.velocity.at[_STAGES].set(velocity),
         slopes.acceleration.at[_STAGES].set(acceleration),
@@ -227,7 +231,7 @@ def _stages(metric: Metric, state: RayState, step: jax.Array) -> _Slopes:
 
     def stage(index: int, slopes: _Slopes) -> _Slopes:
         position, velocity = _combine(state, slopes, tableau[index], step)
-        acceleration, _ = _equation(metric, position, velocity)
+        acceleration, _ = _equation(metric, position, velocity, state.running)
         return _Slopes(
             slopes.velocity.at[index].set(velocity),
             slopes.acceleration.at[index].set(acceleration),
@@ -298,7 +302,7 @@ def _extra_stages(
 
     def stage(index: int, slopes: _Slopes) -> _Slopes:
         position, velocity = _combine(state, slopes, tableau[index], step)
-        acceleration, _ = _equation(metric, position, velocity)
+        acceleration, _ = _equation(metric, position, velocity, state.running)
         row = _STAGES + 1 + index
         return _Slopes(
             slopes.velocity.at[row].set(velocity),

@@ -193,7 +193,7 @@ def sums_within_reach(
         searched = _places(clusters, counts, ranks)
         real = ranks < counts[:, -1:]
         listed, present = _blocks_within_reach(boxes, searched, real, blocks)
-        return _add_tiles(sums, groups, listed, present, blocks, terms)
+        return _add_tiles(sums, groups, boxes, listed, present, blocks, terms)
 
     nothing = Tiles(jnp.zeros((*groups.shape[:2], 1)), groups, groups[:, :1])
     n_rounds = -(-jnp.max(counts[:, -1]) // _SEARCHED)
@@ -222,7 +222,7 @@ def _along_hilbert_curve(points: jax.Array) -> jax.Array:
     low = jnp.min(jnp.where(known, points, jnp.inf), axis=0)
     extent = jnp.max(jnp.where(known, points - low, 0.0))
     cells = (points - low) / jnp.where(extent > 0.0, extent, 1.0) * (2**_DIGITS - 1)
-    cells = jnp.where(known, cells, 0.0).astype(jnp.int64)
+    cells = jnp.round(jnp.where(known, cells, 0.0)).astype(jnp.int64)
     axes = [cells[:, axis] for axis in range(points.shape[1])]
     for digit in reversed(range(1, _DIGITS)):
         bit = 2**digit
@@ -240,7 +240,8 @@ def _along_hilbert_curve(points: jax.Array) -> jax.Array:
     for digit in reversed(range(_DIGITS)):
         for axis in axes:
             place = 2 * place + ((axis ^ turned) >> digit & 1)
-    return place
+    # What is nowhere comes last, in groups of its own that nothing is near to.
+    return jnp.where(jnp.all(known, axis=1), place, 2 ** (_DIGITS * len(axes)))
 
 
 def _bounding_boxes(groups: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -334,6 +335,7 @@ def _places(words: jax.Array, counts: jax.Array, ranks: jax.Array) -> jax.Array:
 def _add_tiles(
     sums: jax.Array,
     groups: jax.Array,
+    boxes: tuple[jax.Array, jax.Array],
     listed: jax.Array,
     present: jax.Array,
     blocks: Blocks,
@@ -356,7 +358,9 @@ def _add_tiles(
         first = _CHUNK * (chunk - ends[group] + n_chunks[group])
         columns = first[:, None] + jnp.arange(_CHUNK)
         real = live[:, None] & present[group[:, None], columns]
-        tiles = _tiles(groups[group], listed[group[:, None], columns], real, blocks)
+        members = listed[group[:, None], columns]
+        corners = boxes[0][group], boxes[1][group]
+        tiles = _tiles(groups[group], corners, members, real, blocks)
         found = jnp.sum(terms(tiles), axis=1)
         return sums.at[group].add(found, indices_are_sorted=True)
 
@@ -364,14 +368,23 @@ def _add_tiles(
 
 
 def _tiles(
-    queries: jax.Array, members: jax.Array, real: jax.Array, blocks: Blocks
+    queries: jax.Array,
+    boxes: tuple[jax.Array, jax.Array],
+    members: jax.Array,
+    real: jax.Array,
+    blocks: Blocks,
 ) -> Tiles:
-    """Tiles (t, k) of queries (t, q, D) with the blocks `members` (t, k).
+    """Tiles (t, k) of queries (t, q, D), in boxes (t, D), with the blocks (t, k).
 
     Weights are zero where those are not `real`.
     """
-    data = blocks.data[members]
-    offsets = queries[:, None] - blocks.centres[members][:, :, None]
+    # Coordinates about the point of the group's box that is nearest to the block's
+    # centre keep the digits that matter even if one of the two is wide.
+    centres = blocks.centres[members]
+    origins = jnp.clip(centres, boxes[0][:, None], boxes[1][:, None])
+    shifts = jnp.where(real[:, :, None], origins - centres, 0.0)
+    data = blocks.data[members] - shifts[:, :, None]
+    offsets = queries[:, None] - origins[:, :, None]
     # Infinity times zero would not be zero.
     offsets = jnp.where(real[:, :, None, None], offsets, 0.0)
     rows = members[:, :, None] * _BLOCK + jnp.arange(_BLOCK)

@@ -1,0 +1,357 @@
+"""Leaving out the data beyond reach changes nothing but the time it takes."""
+
+import functools
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import land
+from land.geodesics.equation import acceleration_and_tensor, jacobi_acceleration
+from land.metrics import LocalDiagonalMetric, local_diagonal, neighbours
+
+RNG = np.random.default_rng(0)
+BOUND = 1e-10
+
+
+def full(data, sigma, rho):
+    """The metric as a sum over all data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_diagonal, "neighbour_blocks", lambda *_: None)
+        return LocalDiagonalMetric(data, sigma, rho)
+
+
+def nearby(data, sigma, rho):
+    """The metric as a sum over neighbours, whether or not that pays."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbours, "_FEW", 0)
+        patch.setattr(neighbours, "_COST", 0.0)
+        metric = LocalDiagonalMetric(data, sigma, rho)
+    assert metric._blocks is not None
+    return metric
+
+
+def exactly(metric, points):
+    """h, its first and its second derivatives from differences, in units of sigma.
+
+    All data are taken, and nothing is expanded.
+    """
+    values, firsts, seconds = [], [], []
+    eye = np.eye(metric.dim)
+    for point in points:
+        u = (metric.data - point) / metric.sigma
+        w = np.exp(-0.5 * np.sum(u**2, axis=1))
+        square, skew = w @ u**2, np.einsum("n,nd,nj->dj", w, u, u**2)
+        both = np.einsum("n,nd,ne->de", w, u, u)
+        values.append(square)
+        firsts.append(skew - 2.0 * np.diag(w @ u))
+        seconds.append(
+            np.einsum("n,ne,nd,nj->edj", w, u, u, u**2)
+            - eye[:, :, None] * square
+            - 2.0 * np.einsum("ej,dj->edj", eye, both)
+            - 2.0 * np.einsum("dj,ed->edj", eye, both)
+            + 2.0 * np.einsum("dj,ed->edj", eye, eye) * w.sum()
+        )
+    scale = metric.sigma**2
+    return (
+        scale * np.array(values) + metric.rho,
+        scale * np.array(firsts),
+        (scale * np.array(seconds)),
+    )
+
+
+@jax.jit
+def local_variances(metric, points):
+    """The same from the metric, in forward mode."""
+
+    def variances(points):
+        return 1.0 / metric.tensor_batch(points)
+
+    def derivatives(function, points):
+        def along(way):
+            ways = jnp.broadcast_to(metric.sigma * way, points.shape)
+            return jax.jvp(function, (points,), (ways,))[1]
+
+        return jax.vmap(along, out_axes=1)(jnp.eye(metric.dim))
+
+    def slopes(points):
+        return derivatives(variances, points)
+
+    return variances(points), slopes(points), derivatives(slopes, points)
+
+
+def errors(metric, points):
+    """Errors of values and derivatives, relative to the local variance."""
+    expected = exactly(metric, points)
+    size = expected[0]
+    with jax.enable_x64(True):
+        found = [np.asarray(part) for part in local_variances(metric, points)]
+    sizes = (size, size[:, None], size[:, None, None])
+    return [
+        float(np.max(np.abs(part - exact) / size))
+        for part, exact, size in zip(found, expected, sizes, strict=True)
+    ]
+
+
+def assert_within_bound(data, sigma, rho):
+    """Values and derivatives are those of all data.
+
+    Beyond the bound there is rounding, which must not be worse than in the full sum:
+    where a rho far below the weights is all that is left, both lose digits.
+    """
+    points = places(data, sigma)
+    metric, everything = nearby(data, sigma, rho), full(data, sigma, rho)
+    found, rounding = errors(metric, points), errors(everything, points)
+    allowed = np.maximum(BOUND, 3.0 * np.array(rounding))
+    assert (np.array(found) <= allowed).all()
+    expected = -0.5 * np.sum(np.log(exactly(metric, points)[0]), axis=1)
+    volumes = metric.log_volume(points)
+    slack = metric.dim * allowed[0] + 1e-13 * np.abs(expected)
+    assert (np.abs(volumes - expected) <= slack).all()
+
+
+def places(data, sigma, n=40):
+    """Points on the data, beside them, beyond them and far away from them."""
+    rng = np.random.default_rng(1)
+    some = data[rng.integers(0, len(data), n)]
+    steps = rng.standard_normal(some.shape)
+    extent = np.ptp(data, axis=0).max() + sigma
+    return np.concatenate(
+        [some, some + sigma * steps, some + 6.0 * sigma * steps, some + extent * steps]
+    )
+
+
+@functools.cache
+def dataset(name):
+    made = getattr(land.datasets, name)(random_state=0)
+    return np.asarray(made[0] if isinstance(made, tuple) else made, dtype=float)
+
+
+MAKERS = sorted(name for name in dir(land.datasets) if name.startswith("make_"))
+
+
+@pytest.mark.parametrize("width", [0.01, 0.1, 0.5, 3.0])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_every_data_set(maker, width):
+    """From a sigma that separates all data to one wider than all of them."""
+    data = dataset(maker)
+    sigma = width * np.ptp(data, axis=0).max()
+    assert_within_bound(data, sigma, 1e-2 * sigma**2)
+
+
+CLOUD = RNG.standard_normal((700, 2))
+ADVERSARIAL = {
+    "duplicates": np.repeat(CLOUD[:20], 35, axis=0),
+    "one point": np.zeros((300, 2)),
+    "one outlier": np.concatenate([0.1 * CLOUD, [[300.0, -400.0]]]),
+    "many outliers": np.concatenate([0.1 * CLOUD, 100.0 * CLOUD]),
+    "on a line": np.column_stack([np.linspace(0.0, 50.0, 900), np.zeros(900)]),
+    "on a slanted line": np.linspace(0.0, 50.0, 900)[:, None] * [1.0, -1.0],
+    "all within reach": 0.01 * CLOUD,
+    "far from the origin": CLOUD + 1e3,
+    "D = 1": 20.0 * RNG.standard_normal((500, 1)),
+    "D = 3": 5.0 * RNG.standard_normal((900, 3)),
+    "D = 5": 3.0 * RNG.standard_normal((900, 5)),
+    "two blocks": CLOUD[:65],
+    "one datum": CLOUD[:1],
+}
+
+
+@pytest.mark.parametrize("rho", [1.0, 1e-6, 1e-30])
+@pytest.mark.parametrize("data", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
+def test_adversarial_data(data, rho):
+    """With a tiny rho the tails are all there is, many sigma away."""
+    assert_within_bound(data, 0.7, rho)
+
+
+@pytest.mark.parametrize("n", [1, 3, 17, 511, 512, 530])
+def test_any_number_of_points(n):
+    metric = nearby(10.0 * CLOUD, 0.5, 0.1)
+    points = 12.0 * np.random.default_rng(n).standard_normal((n, 2))
+    with jax.enable_x64(True):
+        found = np.asarray(jax.jit(metric.tensor_batch)(points))
+    np.testing.assert_allclose(1.0 / found, exactly(metric, points)[0], rtol=1e-12)
+
+
+def test_what_is_not_finite_stays_alone():
+    """A point that got lost is lost, and its neighbours in the batch are not."""
+    metric = nearby(10.0 * CLOUD, 0.5, 0.1)
+    points = 5.0 * np.random.default_rng(0).standard_normal((100, 2))
+    expected = 1.0 / exactly(metric, points)[0]
+    points[::7, 0], points[1::7, 1], points[2::7] = np.nan, np.inf, -np.inf
+    lost = ~np.isfinite(points).all(axis=1)
+    with jax.enable_x64(True):
+        found = np.asarray(jax.jit(metric.tensor_batch)(points))
+    assert np.isnan(found[lost]).any(axis=1).all()
+    np.testing.assert_allclose(found[~lost], expected[~lost], rtol=1e-12)
+
+
+@pytest.mark.parametrize("distance", [50.0, 1e8, 1e100])
+def test_far_away_nothing_is_left_but_rho(distance):
+    metric = nearby(CLOUD, 0.5, 0.1)
+    points = distance * np.random.default_rng(0).standard_normal((20, 2))
+    np.testing.assert_array_equal(metric.host_tensors(points), 1.0 / 0.1)
+
+
+def test_the_formula_for_one_point_takes_all_data():
+    metric = nearby(10.0 * CLOUD[:99], 0.5, 0.1)
+    points = 10.0 * CLOUD[:50]
+    with jax.enable_x64(True):
+        single = jax.jit(jax.vmap(metric.tensor_at))(points)
+    np.testing.assert_allclose(metric.host_tensors(points), single, rtol=1e-12)
+
+
+@given(
+    n=st.integers(1, 10**9),
+    log_sigma=st.floats(-200, 200),
+    log_share=st.floats(-200, 60),
+)
+def test_the_cut_off_keeps_its_promise(n, log_sigma, log_share):
+    """All N data just out of reach still add less than the tolerance."""
+    sigma = np.exp(log_sigma)
+    rho = sigma**2 * np.exp(log_share)
+    r = neighbours.cut_off(n, sigma, rho)
+    assert r >= 1.0
+    tail = np.exp(-0.5 * r**2)
+    for term in (r**2, r**3 + 2.0 * r, r**4 + 5.0 * r**2 + 2.0):
+        left_out = n * np.exp(-log_share) * term * tail
+        assert left_out <= (1.0 + 1e-9) * neighbours.TOLERANCE or r**2 > 1490.0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+def test_blocks_hold_the_data(dim):
+    data = np.random.default_rng(dim).standard_normal((7001, dim))
+    blocks = nearby(data, 0.1, 0.1)._blocks
+    with jax.enable_x64(True):
+        held, present = (np.asarray(part) for part in blocks.all_data())
+    scaled = (data - data.mean(axis=0)) / 0.1
+    np.testing.assert_allclose(
+        np.sort(held[present], axis=0), np.sort(scaled, axis=0), atol=1e-12
+    )
+    low, high = blocks.low.reshape(-1, dim), blocks.high.reshape(-1, dim)
+    owner = np.arange(len(held)) // (len(held) // len(low))
+    inside = (held >= low[owner] - 1e-9) & (held <= high[owner] + 1e-9)
+    assert inside[present].all()
+
+
+@pytest.mark.parametrize(("dim", "digits"), [(1, 8), (2, 8), (3, 4), (4, 3)])
+def test_neighbours_along_the_curve_are_neighbours(monkeypatch, dim, digits):
+    """Steps from cell to cell of a Hilbert curve through all cells have length one."""
+    monkeypatch.setattr(neighbours, "_DIGITS", digits)
+    cells = np.stack(np.meshgrid(*[np.arange(2**digits)] * dim), -1).reshape(-1, dim)
+    with jax.enable_x64(True):
+        order = jnp.argsort(neighbours._along_hilbert_curve(cells.astype(float)))
+    steps = np.abs(np.diff(cells[np.asarray(order)], axis=0)).sum(axis=1)
+    assert (steps == 1).all()
+
+
+# Where it pays, and what comes of it.
+
+
+def plane(n, dim=2, seed=0):
+    """Uniform data, three in a cube as wide as sigma = 1."""
+    rng = np.random.default_rng(seed)
+    return (n / 3.0) ** (1.0 / dim) * rng.random((n, dim))
+
+
+CHOICES = {
+    "few data": (plane(1000), 1.0, False),
+    "many data": (plane(20_000), 1.0, True),
+    "wide kernel": (plane(20_000), 30.0, False),
+    "line": (plane(20_000, dim=1), 1.0, True),
+    "D = 5": (plane(20_000, dim=5), 1.0, False),
+    "D = 5, curve": (np.linspace(0, 1000, 20_000)[:, None] * np.ones(5), 1.0, True),
+    "D = 50": (plane(5000, dim=50), 1.0, False),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES.keys())
+def test_chosen_where_it_pays(choice):
+    data, sigma, pays = choice
+    metric = LocalDiagonalMetric(data, sigma, 1.0)
+    assert (metric._blocks is not None) == pays
+
+
+@pytest.fixture(scope="module")
+def arc():
+    """A metric of many data in both forms, and points on its arc."""
+    data = land.datasets.make_half_ellipse(2000, n_centers=None, random_state=0)
+    metrics = [make(data, 0.15, 0.01) for make in (full, nearby)]
+    base = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
+    return *metrics, base, data[::400]
+
+
+def test_the_equation_is_the_same(arc):
+    everything, near, _, points = arc
+    rng = np.random.default_rng(0)
+    ways = rng.standard_normal(points.shape)
+    fields, field_ways = rng.standard_normal((2, len(points), 2, 2))
+    evaluate = jax.jit(jacobi_acceleration)
+    with jax.enable_x64(True):
+        expected = evaluate(everything, points, ways, fields, field_ways)
+        found = evaluate(near, points, ways, fields, field_ways)
+        tensors = jax.jit(acceleration_and_tensor)(near, points, ways)[1]
+    for part, exact in zip(found, expected, strict=True):
+        np.testing.assert_allclose(part, exact, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(tensors, found[2])
+
+
+@pytest.mark.slow
+def test_maps_are_the_same(arc):
+    everything, near, base, points = arc
+    logs = [land.log_map(metric, base, points) for metric in (everything, near)]
+    for found in logs:
+        assert found.converged.all()
+    np.testing.assert_allclose(logs[1].lengths, logs[0].lengths, rtol=2e-6)
+    exps = [
+        land.exp_map(metric, base, 0.3 * logs[0].tangents)
+        for metric in (everything, near)
+    ]
+    np.testing.assert_array_equal(exps[1].n_steps, exps[0].n_steps)
+    np.testing.assert_allclose(exps[1].points, exps[0].points, rtol=0, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_constants_are_the_same(arc):
+    everything, near, base, _ = arc
+    values = [
+        land.log_constant(metric, base, 0.05 * np.eye(2), n_samples=32, random_state=0)
+        for metric in (everything, near)
+    ]
+    assert values[1].value == pytest.approx(values[0].value, abs=1e-8)
+
+
+PROGRAM = """
+import json
+from collections import Counter
+import jax
+import numpy as np
+import land
+
+compiled = Counter()
+
+def listen(event, duration, **details):
+    if event == "/jax/core/compile/backend_compile_duration":
+        compiled[details.get("fun_name", "?")] += 1
+
+jax.monitoring.register_event_duration_secs_listener(listen)
+counts = []
+for n, sigma in ((9000, 1.0), (9100, 1.1), (9500, 0.9)):
+    data = (n / 3.0) ** 0.5 * np.random.default_rng(n).random((n, 2))
+    metric = land.metrics.LocalDiagonalMetric(data, sigma, 1.0)
+    assert metric._blocks is not None
+    compiled.clear()
+    assert land.exp_map(metric, data[0], np.eye(2)).converged.all()
+    counts.append(sum(compiled.values()))
+print(json.dumps(counts))
+"""
+
+
+def test_similar_metrics_share_a_compilation(run_fresh):
+    first, *others = json.loads(run_fresh(PROGRAM, timeout=300.0))
+    assert first >= 1
+    assert others == [0, 0]
