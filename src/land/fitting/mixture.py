@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 _FEWEST_DATA = 1.0
 # Components look for their first means among so many data points.
 _CANDIDATES = 4
+# Rounds of responsibilities and covariances between steps of the means.
+_SETTLING_STEPS = 30
 # The search ends here: its objective is not the one that counts.
 _ROUGH_TOL = 5e-3
 
@@ -277,10 +279,20 @@ def _iterate(
 def _em_step(
     problem: FitProblem, weights: Array, contender: _Contender, tol: float
 ) -> None:
-    """Best covariances and a step of every mean, then new responsibilities."""
+    """Best covariances and a step of every mean, then new responsibilities.
+
+    Responsibilities and covariances first settle for the means as they are, which takes
+    no geodesics.
+    """
+    before = contender.mixture.objective
     mixture = contender.mixture
-    shares = _component_weights(weights, mixture.responsibilities)
-    estimates = _maximise_covariances(problem, shares, mixture)
+    for _ in range(_SETTLING_STEPS):
+        shares = _component_weights(weights, mixture.responsibilities)
+        estimates = _maximise_covariances(problem, shares, mixture)
+        settled = _expect(weights, estimates, weights @ mixture.responsibilities)
+        if mixture.objective - settled.objective < 0.1 * tol:
+            break
+        mixture = settled
     searches = _resumed(contender.searches, estimates, shares)
     starved = mixture.starved
     fed = [search for k, search in enumerate(searches) if k not in starved]
@@ -291,7 +303,7 @@ def _em_step(
         [search.estimate for search in searches],
         weights @ mixture.responsibilities,
     )
-    contender.last_fall = mixture.objective - contender.mixture.objective
+    contender.last_fall = before - contender.mixture.objective
 
 
 def _resumed(
