@@ -13,7 +13,7 @@ import pytest
 import land
 from land.cli import main
 
-FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
+FAST = ("--method", "least_squares", "--n-samples", "200", "--tol", "0.05")
 
 
 @pytest.fixture(autouse=True)
@@ -74,23 +74,29 @@ def command():
     return [sys.executable, "-m", "land.cli"]
 
 
-@pytest.fixture
-def process(command, environment, tmp_path):
-    """Run a command in a process of its own, in an empty folder."""
+@pytest.fixture(scope="session")
+def start(command, environment):
+    """Run a command in a process of its own, in a folder."""
 
-    def run(*arguments, stdin="", timeout=120, **more):
+    def run(arguments, folder, stdin="", **more):
         return subprocess.run(
             [*command, *(str(each) for each in arguments)],
             env=environment | more,
-            cwd=tmp_path,
+            cwd=folder,
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=120,
             check=False,
         )
 
     return run
+
+
+@pytest.fixture
+def process(start, tmp_path):
+    """Run a command in a process of its own, in an empty folder."""
+    return lambda *arguments, **more: start(arguments, tmp_path, **more)
 
 
 @pytest.fixture(scope="session")

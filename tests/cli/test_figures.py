@@ -148,10 +148,11 @@ def test_one_column_cannot_be_drawn(one_file):
         model_figure(stored, "density", np.zeros((2, 1)), 5)
 
 
-def test_flat_models_have_no_data_to_draw(fails, tmp_path, arc_points):
-    metric = land.metrics.EuclideanMetric(2)
-    model = land.LAND(metric=metric, method="least_squares", n_samples=100)
-    model.fit(arc_points).save(tmp_path / "m")
+def test_flat_models_have_no_data_to_draw(fails, tmp_path, one_file):
+    model = land.load(one_file)
+    model.metric = model.metric_ = land.metrics.EuclideanMetric(2)
+    del model.sigma_, model.rho_
+    model.save(tmp_path / "m")
     assert "not learned from data" in fails("plot", tmp_path / "m", "-o", "f.png")
 
 
@@ -192,6 +193,7 @@ def _light_demo(monkeypatch):
     """The demonstration with far fewer data and effort than the real one."""
     light = demo.settings() | {"n_rows": 60, "n_samples": 100, "grid": 5}
     light["metrics"] = {name: {"sigma": 1.0, "rho": 1.0} for name in light["metrics"]}
+    light["n_components"] = dict.fromkeys(light["metrics"], 1)
     monkeypatch.setattr(demo, "settings", lambda seed: light | {"seed": seed})
 
 

@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 
 import land
+from land.cli.commands import fit
+from land.cli.console import Console
+from land.cli.main import build_parser
 from land.estimators.files import load_with_extra
 
 FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
+# Where it does not matter how a model is fitted: no search, and less to compile.
+LEAST = ("--method", "least_squares", *FAST)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +55,7 @@ def test_fit_is_what_python_does(cli, result, table, in_units, tmp_path):
     assert "  objective " in done.err
 
 
-def test_fit_hands_its_arguments_on(cli, table, tmp_path):
-    file = tmp_path / "model.land"
+def test_fit_hands_its_arguments_on():
     options = {
         "--sigma": "20",
         "--rho": "300",
@@ -65,8 +69,8 @@ def test_fit_hands_its_arguments_on(cli, table, tmp_path):
         "--seed": "5",
     }
     words = [word for pair in options.items() for word in pair]
-    assert cli("fit", table, "-k", 2, "-x", "kind", *words, "-o", file).code == 0
-    parameters = land.load(file).get_params()
+    arguments = build_parser().parse_args(["fit", "t.csv", "-o", "m", "-k2", *words])
+    parameters = fit.build(arguments, Console()).get_params()
     for name, value in options.items():
         name = {"--seed": "random_state"}.get(name, name[2:].replace("-", "_"))
         assert str(parameters[name]) in (value, f"{value}.0"), name
@@ -85,7 +89,7 @@ def test_fit_knows_labels_and_scaling(scaled, scaled_file, in_units):
 
 def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
     file = tmp_path / "model.land"
-    arguments = ("fit", table, "-k", 2, "-l", "kind", "-o", file, *FAST)
+    arguments = ("fit", table, "-k", 2, "-l", "kind", "-o", file, *LEAST)
     done = cli(*arguments, "--json", "-q", "--standardize")
     found = result(done.out)
     with pytest.warns(UserWarning, match="standardised"):
@@ -96,7 +100,7 @@ def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
 
 
 def test_fit_shows_a_summary(cli, table, tmp_path):
-    done = cli("fit", table, "-x", "kind", "-o", tmp_path / "m", *FAST, "-q")
+    done = cli("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
     assert "LAND, 1 component, columns across, up" in done.out
     assert f"model: {tmp_path / 'm'}" in done.out
 
@@ -154,7 +158,7 @@ def test_a_model_that_cannot_be_written_is_not_lost(
             raise error
 
     monkeypatch.setattr("os.fsync", fsync)
-    arguments = ("fit", table, "-x", "kind", "--method", "least_squares", *FAST)
+    arguments = ("fit", table, "-x", "kind", *LEAST)
     message = fails(*arguments, "-o", tmp_path / "model.land")
     (spare,) = tmp_path.iterdir()
     assert f"No space left on device; the model was written to {spare}" in message
@@ -164,7 +168,7 @@ def test_a_model_that_cannot_be_written_is_not_lost(
 def test_a_folder_that_takes_no_files(fails, table, tmp_path, monkeypatch):
     """Even where the system claims that it may be written."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    arguments = ("fit", table, "-x", "kind", "--method", "least_squares", *FAST)
+    arguments = ("fit", table, "-x", "kind", *LEAST)
     assert "/proc/model.land: " in fails(*arguments, "-o", "/proc/model.land")
 
 
@@ -381,7 +385,7 @@ def test_beside_the_model(fails, one_file, tmp_path):
 
 def test_select(cli, result, table, tmp_path, in_units):
     model_file, table_file = tmp_path / "best.land", tmp_path / "table.csv"
-    arguments = ("select", table, "-x", "kind", "-k", "1-2", "--standardize", *FAST)
+    arguments = ("select", table, "-x", "kind", "-k", "1-2", "--standardize", *LEAST)
     done = cli(*arguments, "-o", model_file, "--table", table_file, "--json")
     assert done.code == 0
     found = result(done.out)
@@ -397,8 +401,7 @@ def test_select(cli, result, table, tmp_path, in_units):
 
 
 def test_select_shows_a_table(cli, table):
-    arguments = ("select", table, "-x", "kind", "-k", "1", "--method", "least_squares")
-    text = cli(*arguments, "-q", *FAST).out
+    text = cli("select", table, "-x", "kind", "-k", "1", "-q", *LEAST).out
     assert "chosen by bic: 1 components" in text
     assert "log_likelihood" in text
 
@@ -415,8 +418,8 @@ def test_select_that_is_interrupted_chooses_among_the_rest(
             raise KeyboardInterrupt
 
     monkeypatch.setattr("land.cli.console.Console.step", step)
-    file, least = tmp_path / "best.land", ("--method", "least_squares")
-    done = cli("select", table, "-x", "kind", "-k", "1-2", *least, "-o", file, "--json")
+    file, more = tmp_path / "best.land", ("--json", *LEAST)
+    done = cli("select", table, "-x", "kind", "-k", "1-2", "-o", file, *more)
     assert done.code == 130
     found = result(done.out)
     assert found["best"]["n_components"] == land.load(file).n_components == 1
