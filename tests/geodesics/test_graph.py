@@ -5,8 +5,10 @@ import weakref
 
 import numpy as np
 import pytest
+from scipy.spatial import KDTree
 
 import land
+from land.geodesics.graph import _choose_landmarks, _one_per_cell
 from land.metrics import LocalDiagonalMetric
 
 RNG = np.random.default_rng(0)
@@ -54,3 +56,22 @@ def test_a_metric_is_let_go_with_its_graph():
     del metric
     gc.collect()
     assert alive() is None
+
+
+def test_landmarks_are_as_dense_as_the_resolution():
+    """Two thousand at random would be far apart where data extend over many sigma."""
+    plane = 200.0 * np.random.default_rng(1).random((50_000, 2))
+    chosen = _choose_landmarks(LocalDiagonalMetric(plane, sigma=1.0, rho=1.0))
+    assert 2000 < len(chosen) <= 20_000
+    distances, _ = KDTree(chosen).query(plane)
+    assert distances.max() < 4.0
+    # Where they extend over few, two thousand do.
+    small = _choose_landmarks(LocalDiagonalMetric(plane, sigma=50.0, rho=1.0))
+    assert len(small) == 2000
+
+
+def test_a_million_landmarks_stay_bounded():
+    points = 2000.0 * np.random.default_rng(2).random((1_000_000, 2))
+    chosen = _one_per_cell(points, 1.0)
+    assert 5000 < len(chosen) <= 20_000
+    assert len(np.unique(chosen)) == len(chosen)
