@@ -41,9 +41,9 @@ MOST_QUERIES = 8192
 _DIGITS = 8
 # Data up to this number are summed over in full, whatever sigma is.
 _FEW = 4096
-# A pair of a point and a datum near it costs as much as this many in the full sum: tiles
-# are slower, groups are wider than points, and neighbours must be found. And how many
-# points, typical of where the metric is asked for, the decision is based on.
+# A datum near a point costs as much as this many in the full sum: tiles are slower,
+# groups are wider than points, and neighbours must be found. And how many points,
+# typical of where the metric is asked for, the decision is based on.
 _COST, _TRIALS = 3.0, 64
 
 
