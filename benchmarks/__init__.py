@@ -15,6 +15,7 @@ NAMES = (
     "optimum",
     "mixture",
     "scaling",
+    "scaling_data",
     "cold",
     "memory",
 )
