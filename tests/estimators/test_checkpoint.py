@@ -69,7 +69,7 @@ def check_same(model, other):
         ("one", ("fit", 0)),
         ("one", ("fit", 3)),
         ("two", ("fit", 1)),
-        ("two", ("fit", 5)),
+        ("two", ("fit", 3)),
     ],
     ids=str,
 )

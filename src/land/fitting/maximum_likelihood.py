@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -130,10 +130,15 @@ def _refine(
         turn = _turn(problem, search, max_iter, 0, tol)
     while True:
         keep(problem, **known, turn=turn.plain())
-        (last,) = turn.standings
-        (renewed,) = problem.profile([last.mean], [weights], [last.covariance])
-        search = last.on(renewed, weights)
-        if turn.converged and abs(renewed.objective - turn.objective) < tol:
+        search = _renewed(problem, turn, weights)
+        reached = search.estimate.objective
+        if turn.was_in_vain(reached, tol + search.estimate.log_constant.stderr):
+            assert turn.fallback is not None
+            turn = replace(turn.fallback, converged=True)
+            del problem.history[turn.n_steps :]
+            search = _renewed(problem, turn, weights)
+            break
+        if turn.converged and abs(reached - turn.objective) < tol:
             break
         surprises = turn.surprises + turn.converged
         if turn.remaining <= 0 or surprises >= MOST_SURPRISES:
@@ -143,20 +148,36 @@ def _refine(
     return verified, turn.converged
 
 
+def _renewed(problem: FitProblem, turn: Turn, weights: Array) -> MeanSearch:
+    """The search with all curves computed anew."""
+    (standing,) = turn.standings
+    (estimate,) = problem.profile([standing.mean], [weights], [standing.covariance])
+    return standing.on(estimate, weights)
+
+
 def _turn(
     problem: FitProblem, search: MeanSearch, remaining: int, surprises: int, tol: float
 ) -> Turn:
     """Steps on the same curves."""
-    n_steps = len(problem.history)
+    before = _standing(problem, search, remaining, surprises)
     steps = min(remaining, STEPS_BETWEEN_RENEWALS)
     converged = descend(problem, [search], steps, tol)
+    remaining -= len(problem.history) - before.n_steps
+    after = _standing(problem, search, remaining, surprises)
+    return replace(after, converged=converged, fallback=before)
+
+
+def _standing(
+    problem: FitProblem, search: MeanSearch, remaining: int, surprises: int
+) -> Turn:
     return Turn(
         standings=[search.standing()],
         proportions=[1.0],
         objective=search.estimate.objective,
-        converged=converged,
-        remaining=remaining - (len(problem.history) - n_steps),
+        converged=False,
+        remaining=remaining,
         surprises=surprises,
+        n_steps=len(problem.history),
     )
 
 

@@ -58,6 +58,12 @@ class MixtureEstimate:
         return Snapshot(self.estimates, self.proportions, self.objective)
 
     @property
+    def stderr(self) -> float:
+        """Standard error of the objective, from those of the constants."""
+        errors = [each.log_constant.stderr for each in self.estimates]
+        return float(self.proportions @ np.array(errors))
+
+    @property
     def starved(self) -> list[int]:
         """Components that have lost their data."""
         sizes = self.responsibilities.sum(axis=0)
@@ -96,7 +102,7 @@ def fit_mixture(
     kept = restore(problem)
     if kept is None:
         found = _search(problem, weights, rivals, settings, rng)
-        turn = found.turn(settings.max_iter)
+        turn = found.turn(problem, settings.max_iter)
     else:
         turn = Turn.from_plain(kept["turn"])
     while True:
@@ -104,17 +110,24 @@ def fit_mixture(
         contender = _Contender.on(problem, weights, turn)
         if not problem.history:
             contender.record(problem)
-        change = abs(contender.mixture.objective - turn.objective)
-        if turn.converged and change < settings.tol:
+        reached = contender.mixture.objective
+        if turn.was_in_vain(reached, settings.tol + contender.mixture.stderr):
+            assert turn.fallback is not None
+            turn = replace(turn.fallback, converged=True)
+            del problem.history[turn.n_steps :]
+            contender = _Contender.on(problem, weights, turn)
+            break
+        if turn.converged and abs(reached - turn.objective) < settings.tol:
             break
         surprises = turn.surprises + turn.converged
         if turn.remaining <= 0 or surprises >= MOST_SURPRISES:
             break
-        n_steps = len(problem.history)
+        before = contender.turn(problem, turn.remaining, surprises)
         steps = min(turn.remaining, STEPS_BETWEEN_RENEWALS)
         converged = _iterate(problem, weights, contender, steps, settings.tol)
-        remaining = turn.remaining - (len(problem.history) - n_steps)
-        turn = contender.turn(remaining, surprises, converged)
+        remaining = turn.remaining - (len(problem.history) - before.n_steps)
+        after = contender.turn(problem, remaining, surprises)
+        turn = replace(after, converged=converged, fallback=before)
     mixture = contender.mixture
     shares = _component_weights(weights, mixture.responsibilities)
     verified = problem.verify(mixture.estimates, shares)
@@ -144,15 +157,16 @@ class _Contender:
         parts = zip(turn.standings, estimates, shares, strict=True)
         return cls(renewed, [standing.on(new, own) for standing, new, own in parts])
 
-    def turn(self, remaining: int, surprises: int = 0, converged: bool = False) -> Turn:
+    def turn(self, problem: FitProblem, remaining: int, surprises: int = 0) -> Turn:
         """How the mixture stands."""
         return Turn(
             standings=[search.standing() for search in self.searches],
             proportions=self.mixture.proportions.tolist(),
             objective=self.mixture.objective,
-            converged=converged,
+            converged=False,
             remaining=remaining,
             surprises=surprises,
+            n_steps=len(problem.history),
         )
 
     def record(self, problem: FitProblem) -> None:

@@ -38,6 +38,10 @@ class Turn:
         Steps that may still be taken.
     surprises : int
         How often renewed curves made a fit go on that had converged.
+    n_steps : int
+        Length of the history.
+    fallback : Turn or None
+        Where the descent began, on renewed curves.
     """
 
     standings: list[Standing]
@@ -46,6 +50,18 @@ class Turn:
     converged: bool
     remaining: int
     surprises: int
+    n_steps: int
+    fallback: Turn | None = None
+
+    def was_in_vain(self, renewed: float, margin: float) -> bool:
+        """Whether, with renewed curves, the descent has led uphill.
+
+        Where two curves to a datum are equally short, the objective jumps. A descent
+        that carries its curves along does not see that.
+        """
+        return self.fallback is not None and (
+            renewed > self.fallback.objective + margin
+        )
 
     def plain(self) -> Plain:
         """The turn as plain data."""
@@ -54,7 +70,10 @@ class Turn:
     @classmethod
     def from_plain(cls, plain: Plain) -> Self:
         """The inverse of `plain`."""
-        return cls(**plain | {"standings": unpack_standings(plain["standings"])})
+        changed: Plain = {"standings": unpack_standings(plain["standings"])}
+        if plain["fallback"] is not None:
+            changed["fallback"] = cls.from_plain(plain["fallback"])
+        return cls(**plain | changed)
 
 
 def keep(problem: FitProblem, **state: Any) -> None:
