@@ -101,8 +101,7 @@ def test_selection_uses_the_same_fits(losses, smoke):
 def clusters(smoke):
     names = ("rho", "n_samples", "grid")
     tiny = {name: TINY[name] for name in names}
-    wide = dict.fromkeys(clustering.DATASETS, 0.3)
-    return smoke("clustering", **tiny, sigmas=wide, n_points=60)
+    return smoke("clustering", **tiny, sigma=0.3, n_points=60)
 
 
 def test_clusters(clusters):
