@@ -1,7 +1,7 @@
 """Mixtures by expectation maximisation, on the weighted steps of one distribution.
 
-An M-step solves for every covariance exactly and takes one quasi-Newton step of every
-mean, all components in one batch. It never raises the expected objective, so EM never
+Between steps of the means, responsibilities and covariances settle, which takes no
+geodesics; then every mean takes one quasi-Newton step, all components in one batch. It never raises the expected objective, so EM never
 raises the negative log likelihood.
 """
 
