@@ -1,8 +1,9 @@
 """Mixtures by expectation maximisation, on the weighted steps of one distribution.
 
 Between steps of the means, responsibilities and covariances settle, which takes no
-geodesics; then every mean takes one quasi-Newton step, all components in one batch. It never raises the expected objective, so EM never
-raises the negative log likelihood.
+geodesics; then every mean takes one quasi-Newton step, all components in one batch. No
+part of this raises the expected objective, so EM never raises the negative log
+likelihood.
 """
 
 from __future__ import annotations
