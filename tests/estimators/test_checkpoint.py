@@ -8,7 +8,7 @@ import pytest
 
 import land
 from land.estimators import checkpoint as module
-from land.fitting import maximum_likelihood, mixture
+from land.fitting import turns
 from land.metrics import EuclideanMetric
 
 SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.5}
@@ -30,8 +30,7 @@ class Stop:
 def frequent_renewals():
     """Progress is kept every other step."""
     with pytest.MonkeyPatch.context() as patch:
-        for each in (maximum_likelihood, mixture):
-            patch.setattr(each, "STEPS_BETWEEN_RENEWALS", 2)
+        patch.setattr(turns, "STEPS_BETWEEN_RENEWALS", 2)
         yield
 
 

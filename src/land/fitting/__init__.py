@@ -1,5 +1,6 @@
 """Estimating means and covariances: least squares, maximum likelihood, mixtures."""
 
+from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.kmeans import Clusters, fit_kmeans, spread_centers
 from land.fitting.mixture import (
     MixtureEstimate,
@@ -11,7 +12,9 @@ from land.fitting.problem import Estimate, FitProblem, Snapshot, Step
 from land.fitting.single import FitSettings, fit_one
 
 __all__ = [
+    "COVARIANCE_TYPES",
     "Clusters",
+    "CovarianceType",
     "Estimate",
     "FitProblem",
     "FitSettings",

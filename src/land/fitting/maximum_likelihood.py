@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from land.fitting.descent import MeanSearch, Standing, descend
 from land.fitting.problem import Estimate, FitProblem
-from land.fitting.progress import Turn, keep, restore, unpack_standings
+from land.fitting.progress import keep, restore, unpack_standings
 from land.fitting.starts import leaders, rank_starts
+from land.fitting.turns import Turn, descend_in_turns, standing_of
 
 Array = NDArray[np.float64]
 
@@ -23,10 +24,6 @@ _SEARCH_STEPS = 4
 _ROUGH_TOL = 5e-3
 # Rivals that are so far behind are given up, or not looked at before the others.
 _FAR_BEHIND, _BEHIND = 1.0, 0.15
-# Steps after which all curves are computed anew: others may be shorter by then.
-STEPS_BETWEEN_RENEWALS = 8
-# So often a fit that had converged may go on from renewed curves.
-MOST_SURPRISES = 4
 
 
 def fit_maximum_likelihood(
@@ -109,6 +106,30 @@ def _compared(
     return sorted(searches, key=lambda search: search.estimate.objective)
 
 
+@dataclass
+class _Descent:
+    """One distribution on its way down."""
+
+    problem: FitProblem
+    search: MeanSearch
+    proportions: list[float] = field(default_factory=lambda: [1.0])
+
+    @property
+    def standings(self) -> list[Standing]:
+        return [self.search.standing()]
+
+    @property
+    def objective(self) -> float:
+        return self.search.estimate.objective
+
+    @property
+    def stderr(self) -> float:
+        return self.search.estimate.log_constant.stderr
+
+    def descend(self, steps: int, tol: float) -> bool:
+        return descend(self.problem, [self.search], steps, tol)
+
+
 def _refine(
     problem: FitProblem,
     search: MeanSearch,
@@ -119,66 +140,25 @@ def _refine(
 ) -> tuple[Estimate, bool]:
     """Descend to the optimum; whether the stopping rule was met.
 
-    A fit that has converged goes on if renewed curves change the objective, but not
-    for ever: where two curves are equally short, they may go on changing. `known` is
-    kept beside each `turn`; one of an earlier fit is where this one goes on.
+    `known` is kept beside each `turn`; one of an earlier fit is where this one goes on.
     """
     weights = search.weights
+
+    def renew(turn: Turn) -> _Descent:
+        (standing,) = turn.standings
+        (estimate,) = problem.profile([standing.mean], [weights], [standing.covariance])
+        return _Descent(problem, standing.on(estimate, weights))
+
     if turn is None:
         keep(problem, **known, turn=None)
         problem.record(search.estimate.objective, [search.estimate])
-        turn = _turn(problem, search, max_iter, 0, tol)
-    while True:
-        keep(problem, **known, turn=turn.plain())
-        search = _renewed(problem, turn, weights)
-        reached = search.estimate.objective
-        if turn.was_in_vain(reached, tol + search.estimate.log_constant.stderr):
-            assert turn.fallback is not None
-            turn = replace(turn.fallback, converged=True)
-            del problem.history[turn.n_steps :]
-            search = _renewed(problem, turn, weights)
-            break
-        if turn.converged and abs(reached - turn.objective) < tol:
-            break
-        surprises = turn.surprises + turn.converged
-        if turn.remaining <= 0 or surprises >= MOST_SURPRISES:
-            break
-        turn = _turn(problem, search, turn.remaining, surprises, tol)
-    (verified,) = problem.verify([search.estimate], [weights])
-    return verified, turn.converged
-
-
-def _renewed(problem: FitProblem, turn: Turn, weights: Array) -> MeanSearch:
-    """The search with all curves computed anew."""
-    (standing,) = turn.standings
-    (estimate,) = problem.profile([standing.mean], [weights], [standing.covariance])
-    return standing.on(estimate, weights)
-
-
-def _turn(
-    problem: FitProblem, search: MeanSearch, remaining: int, surprises: int, tol: float
-) -> Turn:
-    """Steps on the same curves."""
-    before = _standing(problem, search, remaining, surprises)
-    steps = min(remaining, STEPS_BETWEEN_RENEWALS)
-    converged = descend(problem, [search], steps, tol)
-    remaining -= len(problem.history) - before.n_steps
-    after = _standing(problem, search, remaining, surprises)
-    return replace(after, converged=converged, fallback=before)
-
-
-def _standing(
-    problem: FitProblem, search: MeanSearch, remaining: int, surprises: int
-) -> Turn:
-    return Turn(
-        standings=[search.standing()],
-        proportions=[1.0],
-        objective=search.estimate.objective,
-        converged=False,
-        remaining=remaining,
-        surprises=surprises,
-        n_steps=len(problem.history),
-    )
+        descent = _Descent(problem, search)
+        turn = standing_of(problem, descent, max_iter)
+    else:
+        descent = renew(turn)
+    descent, converged = descend_in_turns(problem, descent, turn, renew, tol, **known)
+    (verified,) = problem.verify([descent.search.estimate], [weights])
+    return verified, converged
 
 
 def _search(

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from land.fitting.descent import MeanSearch, advance
+from land.fitting.descent import MeanSearch, Standing, advance
 from land.fitting.least_squares import empirical_covariance
-from land.fitting.maximum_likelihood import MOST_SURPRISES, STEPS_BETWEEN_RENEWALS
 from land.fitting.problem import Estimate, FitProblem, Snapshot
-from land.fitting.progress import Turn, keep, restore
+from land.fitting.progress import keep, restore
 from land.fitting.single import FitSettings, fit_one
 from land.fitting.starts import rank_starts
+from land.fitting.turns import Turn, descend_in_turns, standing_of
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
@@ -103,47 +104,36 @@ def fit_mixture(
     kept = restore(problem)
     if kept is None:
         found = _search(problem, weights, rivals, settings, rng)
-        turn = found.turn(problem, settings.max_iter)
+        turn = standing_of(problem, found, settings.max_iter)
+        keep(problem, turn=turn.plain())
     else:
         turn = Turn.from_plain(kept["turn"])
-    while True:
-        keep(problem, turn=turn.plain())
-        contender = _Contender.on(problem, weights, turn)
-        if not problem.history:
-            contender.record(problem)
-        reached = contender.mixture.objective
-        if turn.was_in_vain(reached, settings.tol + contender.mixture.stderr):
-            assert turn.fallback is not None
-            turn = replace(turn.fallback, converged=True)
-            del problem.history[turn.n_steps :]
-            contender = _Contender.on(problem, weights, turn)
-            break
-        if turn.converged and abs(reached - turn.objective) < settings.tol:
-            break
-        surprises = turn.surprises + turn.converged
-        if turn.remaining <= 0 or surprises >= MOST_SURPRISES:
-            break
-        before = contender.turn(problem, turn.remaining, surprises)
-        steps = min(turn.remaining, STEPS_BETWEEN_RENEWALS)
-        converged = _iterate(problem, weights, contender, steps, settings.tol)
-        remaining = turn.remaining - (len(problem.history) - before.n_steps)
-        after = contender.turn(problem, remaining, surprises)
-        turn = replace(after, converged=converged, fallback=before)
+    contender = _Contender.on(problem, weights, turn)
+    if not problem.history:
+        contender.record()
+    contender, converged = descend_in_turns(
+        problem,
+        contender,
+        turn,
+        partial(_Contender.on, problem, weights),
+        settings.tol,
+    )
     mixture = contender.mixture
     shares = _component_weights(weights, mixture.responsibilities)
     verified = problem.verify(mixture.estimates, shares)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-    return mixture, turn.converged
+    return mixture, converged
 
 
 @dataclass
 class _Contender:
     """A mixture on its way, with what the searches for its means have learned."""
 
+    problem: FitProblem
+    weights: Array
     mixture: MixtureEstimate
     searches: list[MeanSearch]
-    last_fall: float = np.inf
 
     @classmethod
     def on(cls, problem: FitProblem, weights: Array, turn: Turn) -> _Contender:
@@ -156,23 +146,40 @@ class _Contender:
         renewed = _expect(weights, estimates, np.asarray(turn.proportions))
         shares = _component_weights(weights, renewed.responsibilities)
         parts = zip(turn.standings, estimates, shares, strict=True)
-        return cls(renewed, [standing.on(new, own) for standing, new, own in parts])
+        searches = [standing.on(new, own) for standing, new, own in parts]
+        return cls(problem, weights, renewed, searches)
 
-    def turn(self, problem: FitProblem, remaining: int, surprises: int = 0) -> Turn:
-        """How the mixture stands."""
-        return Turn(
-            standings=[search.standing() for search in self.searches],
-            proportions=self.mixture.proportions.tolist(),
-            objective=self.mixture.objective,
-            converged=False,
-            remaining=remaining,
-            surprises=surprises,
-            n_steps=len(problem.history),
-        )
+    @property
+    def standings(self) -> list[Standing]:
+        return [search.standing() for search in self.searches]
 
-    def record(self, problem: FitProblem) -> None:
+    @property
+    def proportions(self) -> list[float]:
+        proportions: list[float] = self.mixture.proportions.tolist()
+        return proportions
+
+    @property
+    def objective(self) -> float:
+        return self.mixture.objective
+
+    @property
+    def stderr(self) -> float:
+        return self.mixture.stderr
+
+    def descend(self, steps: int, tol: float) -> bool:
+        """EM steps until one lowers the objective by less than `tol`."""
+        for _ in range(steps):
+            before = self.objective
+            _em_step(self, tol)
+            self.record()
+            if before - self.objective < tol:
+                return True
+        return False
+
+    def record(self) -> None:
+        """Add a step to the problem's history."""
         mixture = self.mixture
-        problem.record(mixture.objective, mixture.estimates, mixture.proportions)
+        self.problem.record(mixture.objective, mixture.estimates, mixture.proportions)
 
 
 def _search(
@@ -191,8 +198,8 @@ def _search(
     ]
     tol = max(settings.tol, _ROUGH_TOL)
     for contender in contenders:
-        contender.record(rough)
-        _iterate(rough, own, contender, settings.max_iter, tol)
+        contender.record()
+        contender.descend(settings.max_iter, tol)
     if len(contenders) == 1:
         return contenders[0]
     return min(contenders, key=lambda each: _exact_objective(rough, own, each.mixture))
@@ -232,7 +239,7 @@ def _first_mixture(
     estimates = rough.profile(means, shares)
     mixture = _expect(weights, estimates, weights @ responsibilities)
     searches = [MeanSearch(*part) for part in zip(estimates, shares, strict=True)]
-    return _Contender(mixture, searches)
+    return _Contender(rough, weights, mixture, searches)
 
 
 def least_squares_mixture(
@@ -275,31 +282,13 @@ def log_joint(
         return np.stack(columns, axis=1) + np.log(proportions)
 
 
-def _iterate(
-    problem: FitProblem,
-    weights: Array,
-    contender: _Contender,
-    max_iter: int,
-    tol: float,
-) -> bool:
-    """EM steps until one lowers the objective by less than `tol`; whether one has."""
-    for _ in range(max_iter):
-        _em_step(problem, weights, contender, tol)
-        contender.record(problem)
-        if contender.last_fall < tol:
-            return True
-    return False
-
-
-def _em_step(
-    problem: FitProblem, weights: Array, contender: _Contender, tol: float
-) -> None:
+def _em_step(contender: _Contender, tol: float) -> None:
     """Best covariances and a step of every mean, then new responsibilities.
 
     Responsibilities and covariances first settle for the means as they are, which takes
     no geodesics.
     """
-    before = contender.mixture.objective
+    problem, weights = contender.problem, contender.weights
     mixture = contender.mixture
     for _ in range(_SETTLING_STEPS):
         shares = _component_weights(weights, mixture.responsibilities)
@@ -318,7 +307,6 @@ def _em_step(
         [search.estimate for search in searches],
         weights @ mixture.responsibilities,
     )
-    contender.last_fall = before - contender.mixture.objective
 
 
 def _resumed(

@@ -57,6 +57,7 @@ def fit_as_in_paper(
         mean_step *= _GROW if middle.objective < before else _SHRINK
         shares = model_shares(middle.nodes, middle.precision)
         modelled = (shares[:, None] * middle.nodes.tangents).T @ middle.nodes.tangents
+        modelled = problem.covariance_type.restrict(modelled)
         gradient = factor @ (problem.second_moment(logs, weights) - modelled)  # Eq. 12
         factor = factor - factor_step * gradient
         current = sampled(mean, factor, logs)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from land.density.constant import log_terms
 from land.density.nodes import TangentNodes
+from land.fitting.covariance_types import CovarianceType
 
 Array = NDArray[np.float64]
 
@@ -14,8 +15,10 @@ _MAX_ITER = 100
 _ARMIJO = 1e-4
 
 
-def solve_precision(moment: Array, nodes: TangentNodes, start: Array) -> Array:
-    """Precision whose model has the data's second tangent moment.
+def solve_precision(
+    moment: Array, nodes: TangentNodes, start: Array, kind: CovarianceType
+) -> Array:
+    """Precision whose model has the data's second tangent moment, as far as it can.
 
     Minimises 1/2 tr(precision moment) + log C(precision), where log C is a sum over
     nodes that do not depend on the precision: no exponential map is needed.
@@ -27,18 +30,17 @@ def solve_precision(moment: Array, nodes: TangentNodes, start: Array) -> Array:
     nodes
         Quadrature nodes at the mean.
     start : ndarray of shape (D, D)
-        Where to start; it does not matter for the answer.
+        Where to start, a member of `kind`; it does not matter for the answer.
+    kind
+        Which matrices a precision may be.
     """
     # Work where the start is the identity: the problem is then well scaled.
     factor = np.linalg.cholesky(start)
-    vectors = nodes.tangents @ factor
-    target = factor.T @ moment @ factor
-    rows, columns = np.tril_indices(len(moment))
-    twice = np.where(rows == columns, 1.0, 2.0)
-    features = twice * vectors[:, rows] * vectors[:, columns]
-    goal = (twice * target[rows, columns]).astype(np.float64)
+    dim = len(factor)
+    features = kind.products(nodes.tangents @ factor)
+    goal = kind.products(np.linalg.cholesky(moment).T @ factor).sum(axis=0)
     base = log_terms(nodes, np.zeros_like(moment))
-    entries = np.eye(len(moment))[rows, columns]
+    entries = kind.entries(np.eye(dim))
     value, gradient, hessian = _model(entries, features, goal, base)
     for _ in range(_MAX_ITER):
         damping = 1e-12 * np.trace(hessian) * np.eye(len(goal))
@@ -49,7 +51,7 @@ def solve_precision(moment: Array, nodes: TangentNodes, start: Array) -> Array:
         step = 1.0
         while step > 1e-12:
             trial = entries + step * direction
-            if _positive(trial, rows, columns, len(moment)):
+            if _positive(kind.matrix(trial, dim)):
                 new = _model(trial, features, goal, base)
                 if new[0] <= value + _ARMIJO * step * slope:
                     break
@@ -58,7 +60,7 @@ def solve_precision(moment: Array, nodes: TangentNodes, start: Array) -> Array:
             break
         entries = trial
         value, gradient, hessian = new
-    return np.asarray(factor @ _matrix(entries, rows, columns, len(moment)) @ factor.T)
+    return np.asarray(factor @ kind.matrix(entries, dim) @ factor.T)
 
 
 def _model(
@@ -77,17 +79,6 @@ def _model(
     return value, 0.5 * (goal - mean), hessian
 
 
-def _matrix(
-    entries: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], dim: int
-) -> Array:
-    matrix = np.zeros((dim, dim))
-    matrix[rows, columns] = entries
-    matrix[columns, rows] = entries
-    return matrix
-
-
-def _positive(
-    entries: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], dim: int
-) -> bool:
-    eigenvalues = np.linalg.eigvalsh(_matrix(entries, rows, columns, dim))
+def _positive(matrix: Array) -> bool:
+    eigenvalues = np.linalg.eigvalsh(matrix)
     return bool(eigenvalues[0] > 1e-10 * eigenvalues[-1])

@@ -26,6 +26,7 @@ from land.density.constant import (
     summarise,
 )
 from land.density.nodes import TangentNodes, Volume, ray_nodes
+from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.enclosure import Enclosure
 from land.fitting.precision import solve_precision
 from land.geodesics import LogMap, log_map
@@ -142,6 +143,7 @@ class FitProblem:
     metric: Metric
     data: Array
     volume: Volume = "paper"
+    covariance_type: CovarianceType = COVARIANCE_TYPES["full"]
     n_samples: int = 3000
     seed: int = 0
     tol: float = 1e-5
@@ -276,7 +278,8 @@ class FitProblem:
         no economy with them.
         """
         effort = self.n_samples if unseen else -(-self.n_samples // self.economy)
-        n_rays = rays_for(effort, self.volume, self.metric.dim)
+        n_entries = self.covariance_type.n_entries(self.metric.dim)
+        n_rays = rays_for(effort, self.volume, n_entries)
         rng = np.random.default_rng([self.seed, int(unseen)])
         factors = [cholesky(covariance) for covariance in covariances]
         placed = ray_nodes(
@@ -308,10 +311,14 @@ class FitProblem:
         self.economy = 1
 
     def second_moment(self, logs: LogMap, weights: Array) -> Array:
-        """Weighted second moment of the data's tangents, kept from being singular."""
+        """Weighted second moment of the data's tangents, kept from being singular.
+
+        It is what covariances of this type see of it.
+        """
         tangents, weights = usable_tangents(logs, weights)
         moment = (weights[:, None] * tangents).T @ tangents
-        return np.asarray(moment + self.ridge * np.eye(len(moment)))
+        moment += self.ridge * np.eye(len(moment))
+        return self.covariance_type.restrict(moment)
 
     def verify(
         self, estimates: Sequence[Estimate], weights: Sequence[Array]
@@ -377,7 +384,9 @@ class FitProblem:
                 nodes = self.nodes([means[k] for k in waiting], placed)
             for k, own, before in zip(waiting, nodes, placed, strict=True):
                 used[k] = own
-                precision = solve_precision(moments[k], own, invert(before))
+                precision = solve_precision(
+                    moments[k], own, invert(before), self.covariance_type
+                )
                 covariances[k], well_placed = _trusted(precision, before)
                 if well_placed:
                     settled.add(k)

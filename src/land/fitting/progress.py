@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -20,68 +20,12 @@ from land.fitting.problem import FitProblem, Step
 Plain = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Turn:
-    """How a descent stood when its curves were about to be renewed.
-
-    Attributes
-    ----------
-    standings : list of Standing
-        One for each component.
-    proportions : list of float
-        Their shares of the model.
-    objective : float
-        What had been reached.
-    converged : bool
-        Whether the stopping rule was met.
-    remaining : int
-        Steps that may still be taken.
-    surprises : int
-        How often renewed curves made a fit go on that had converged.
-    n_steps : int
-        Length of the history.
-    fallback : Turn or None
-        Where the descent began, on renewed curves.
-    """
-
-    standings: list[Standing]
-    proportions: list[float]
-    objective: float
-    converged: bool
-    remaining: int
-    surprises: int
-    n_steps: int
-    fallback: Turn | None = None
-
-    def was_in_vain(self, renewed: float, margin: float) -> bool:
-        """Whether, with renewed curves, the descent has led uphill.
-
-        Where two curves to a datum are equally short, the objective jumps. A descent
-        that carries its curves along does not see that.
-        """
-        return self.fallback is not None and (
-            renewed > self.fallback.objective + margin
-        )
-
-    def plain(self) -> Plain:
-        """The turn as plain data."""
-        return _plain(asdict(self))
-
-    @classmethod
-    def from_plain(cls, plain: Plain) -> Self:
-        """The inverse of `plain`."""
-        changed: Plain = {"standings": unpack_standings(plain["standings"])}
-        if plain["fallback"] is not None:
-            changed["fallback"] = cls.from_plain(plain["fallback"])
-        return cls(**plain | changed)
-
-
 def keep(problem: FitProblem, **state: Any) -> None:
     """Tell whoever keeps the progress of a fit how it stands."""
     if problem.keeper is None:
         return
     problem.keeper(
-        _plain(
+        plain_data(
             {
                 "history": [asdict(step) for step in problem.history],
                 "work": asdict(problem.work),
@@ -122,12 +66,12 @@ def _with_arrays(plain: Plain) -> Plain:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
     """Lists and numbers; the digits of a float survive both this and JSON."""
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain_data(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain_data(each) for each in value]
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     return value
