@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import land
-from land.fitting import FitProblem, FitSettings, fit_one
+from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, fit_one
 from land.fitting.descent import MeanSearch, advance
 from land.fitting.gradient import mean_gradients
 from land.fitting.precision import solve_precision
@@ -69,7 +69,9 @@ def test_precision_step_matches_moments_from_any_start(arc):
     data = arc.second_moment(best.logs, uniform(arc))
     np.testing.assert_allclose(model, data, rtol=1e-5, atol=1e-6)
     for scale in (0.1, 10.0):
-        other = solve_precision(data, best.nodes, scale * best.precision)
+        other = solve_precision(
+            data, best.nodes, scale * best.precision, COVARIANCE_TYPES["full"]
+        )
         np.testing.assert_allclose(other, best.precision, rtol=1e-5)
 
 

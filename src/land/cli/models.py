@@ -43,12 +43,6 @@ class StoredModel:
         """Logarithm of the volume that one unit of the model's coordinates has."""
         return float(np.sum(np.log(self.scale)))
 
-    @property
-    def n_parameters(self) -> int:
-        """Free parameters, as the criteria count: means, covariances and weights."""
-        count, dim = self.means().shape
-        return count * (dim + dim * (dim + 1) // 2) + count - 1
-
     def to_model(self, X: np.ndarray) -> np.ndarray:
         """Points in the coordinates of the model."""
         return (X - self.center) / self.scale if self.standardized else X

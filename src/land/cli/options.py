@@ -116,6 +116,12 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
         help="volume element of the constant (default: paper)",
     )
     group.add_argument(
+        "--covariance-type",
+        choices=("full", "diag", "spherical"),
+        default="full",
+        help="which covariances are allowed (default: full, which is any)",
+    )
+    group.add_argument(
         "--init", metavar="RULE", help="first guess: gmm, least_squares or random"
     )
     group.add_argument(

@@ -29,6 +29,8 @@ def summary(stored: StoredModel) -> dict[str, Any]:
         "metric": type(model.metric_).__name__,
         "method": getattr(model, "method", None),
         "volume": getattr(model, "volume", None),
+        "covariance_type": getattr(model, "covariance_type", None),
+        "parameters": getattr(model, "n_parameters_", None),
         "converged": model.converged_,
         "interrupted": getattr(stored.model, "interrupted_", False),
         "steps": model.n_iter_,
@@ -77,6 +79,11 @@ def model_text(result: dict[str, Any]) -> str:
     if result["sigma"] is not None:
         units = " in standardised units" if result["standardized"] else ""
         lines.append(f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}")
+    if result["parameters"] is not None:
+        lines.append(
+            f"{result['covariance_type']} covariance{'s' * (count > 1)}, "
+            f"{result['parameters']} parameters"
+        )
     state = "converged" if result["converged"] else "not converged"
     state = "interrupted" if result["interrupted"] else state
     lines.append(

@@ -26,7 +26,7 @@ N_RADII = 32
 # Of `n_samples` plain samples, one ray replaces this many: it costs a few of them, and
 # the rays together are far more accurate.
 SAMPLES_PER_RAY = 12
-# A covariance has D (D + 1) / 2 entries, which fewer directions could not tell apart.
+# Fewer directions could not tell the entries of a covariance apart.
 _FEWEST_RAYS, _RAYS_PER_ENTRY = 16, 8
 # |det DExp| vanishes at conjugate points: the exact volume element is less smooth than
 # the paper's and needs more rays for the same error.
@@ -127,7 +127,7 @@ def log_constant(
     check_metric(metric, mean=center)
     rng = as_generator(random_state)
     if method == "rays":
-        n_rays = rays_for(n_samples, volume, metric.dim)
+        n_rays = rays_for(n_samples, volume, metric.dim * (metric.dim + 1) // 2)
         (nodes,) = ray_nodes(
             metric, [center], [factor], n_rays, N_RADII, volume, rng, tol
         )
@@ -138,9 +138,9 @@ def log_constant(
     return summarise(nodes, invert(factor @ factor.T), tol)
 
 
-def rays_for(n_samples: int, volume: Volume, dim: int) -> int:
-    """Number of rays for an effort of `n_samples`, enough to see every direction."""
-    fewest = max(_FEWEST_RAYS, _RAYS_PER_ENTRY * dim * (dim + 1) // 2)
+def rays_for(n_samples: int, volume: Volume, n_entries: int) -> int:
+    """Number of rays for an effort of `n_samples`, enough for so many entries."""
+    fewest = max(_FEWEST_RAYS, _RAYS_PER_ENTRY * n_entries)
     n_rays = max(fewest, -(-n_samples // SAMPLES_PER_RAY))
     return n_rays * _RAYS_FOR_EXACT if volume == "exact" else n_rays
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from land._validation import check_count, check_points, check_positive
 from land.density.likelihood import Measure, log_density
 from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
-from land.fitting import FitProblem, FitSettings, Snapshot, Step
+from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, Snapshot, Step
 from land.geodesics import LogMap
 from land.metrics import LocalDiagonalMetric, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
@@ -31,6 +31,7 @@ CHOICES = {
     "method": ("ml", "least_squares"),
     "optimizer": ("auto", "paper"),
     "volume": ("paper", "exact"),
+    "covariance_type": tuple(COVARIANCE_TYPES),
     "measure": ("lebesgue", "riemannian"),
 }
 # Bounds on sigma, in units of the data's spacing and of their extent.
@@ -126,14 +127,15 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     """Base of the distributions: log densities come from subclasses.
 
     Subclasses also have the parameters `method`, `optimizer`, `volume`,
-    `n_samples`, `verbose` and `callback`.
+    `covariance_type`, `n_samples`, `verbose` and `callback`, and the attribute
+    `n_parameters_`.
     """
 
     def _start_distribution(
         self, X: Any, sample_weight: Any, checkpoint: PathLike | None
     ) -> tuple[FitProblem, Array, FitSettings, np.random.Generator]:
         """Validate everything, learn the metric, set up the problem."""
-        for name in ("method", "optimizer", "volume"):
+        for name in ("method", "optimizer", "volume", "covariance_type"):
             check_choice(name, getattr(self, name))
         settings = FitSettings(
             method=self.method,
@@ -146,6 +148,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             sample_weight,
             checkpoint,
             volume=self.volume,
+            covariance_type=COVARIANCE_TYPES[self.covariance_type],
             n_samples=check_count("n_samples", self.n_samples, minimum=2),
             callback=_listener(self.verbose, self.callback, type(self).__name__),
         )
@@ -200,13 +203,17 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     def aic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
         """Akaike information criterion of the model on `X`; lower is better."""
         log_likelihood = float(np.sum(self.score_samples(X, measure)))
-        return 2.0 * self._n_parameters() - 2.0 * log_likelihood
+        return 2.0 * self.n_parameters_ - 2.0 * log_likelihood
 
     def bic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
         """Bayesian information criterion of the model on `X`; lower is better."""
         values = self.score_samples(X, measure)
-        penalty = np.log(len(values)) * self._n_parameters()
+        penalty = np.log(len(values)) * self.n_parameters_
         return float(penalty - 2.0 * np.sum(values))
+
+    def _n_parameters_each(self, dim: int) -> int:
+        """Free parameters of a component: those of its mean and of its covariance."""
+        return dim + COVARIANCE_TYPES[self.covariance_type].n_entries(dim)
 
     def _component_log_density(
         self,
@@ -234,7 +241,8 @@ def check_choice(name: str, value: Any) -> Any:
     """Return `value` if it is one of the words allowed for `name`."""
     allowed = CHOICES[name]
     if not isinstance(value, str) or value not in allowed:
-        words = " or ".join(repr(word) for word in allowed)
+        *others, last = (repr(word) for word in allowed)
+        words = f"{', '.join(others)} or {last}"
         raise ValueError(f"{name} must be {words}, got {value!r}")
     return value
 

@@ -51,6 +51,10 @@ class LAND(RiemannianDensity):
     volume : {"paper", "exact"}
         The volume element of the normalisation constant; ``"exact"`` includes
         ``|det DExp|``, which the paper leaves out.
+    covariance_type : {"full", "diag", "spherical"}
+        Which covariances are allowed, in tangent coordinates at the mean: any, diagonal
+        ones, or multiples of the identity. The fewer parameters, the more dimensions a
+        fit can bear.
     init : {"least_squares", "random"} or array_like of shape (D,)
         Where to start: near the intrinsic mean and rivals among the data, at a random
         row, or at a given mean.
@@ -73,7 +77,10 @@ class LAND(RiemannianDensity):
     ----------
     mean_ : ndarray of shape (D,)
     covariance_, precision_ : ndarray of shape (D, D)
-        In tangent coordinates at the mean.
+        In tangent coordinates at the mean; matrices for every `covariance_type`.
+    n_parameters_ : int
+        Number of free parameters, as AIC and BIC count them: those of the mean and of
+        the covariance.
     log_constant_ : float
         Logarithm of the normalisation constant.
     log_constant_stderr_ : float
@@ -117,6 +124,7 @@ class LAND(RiemannianDensity):
         method: str = "ml",
         optimizer: str = "auto",
         volume: Volume = "paper",
+        covariance_type: str = "full",
         init: Any = "least_squares",
         n_samples: int = 3000,
         max_iter: int = 100,
@@ -131,6 +139,7 @@ class LAND(RiemannianDensity):
         self.method = method
         self.optimizer = optimizer
         self.volume = volume
+        self.covariance_type = covariance_type
         self.init = init
         self.n_samples = n_samples
         self.max_iter = max_iter
@@ -179,6 +188,12 @@ class LAND(RiemannianDensity):
         self._store(estimate)
         self._store_progress(problem, converged, interrupted, checkpoint)
         return self
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters."""
+        check_is_fitted(self)
+        return self._n_parameters_each(len(self.mean_))
 
     def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
         """Log densities.
@@ -273,7 +288,3 @@ class LAND(RiemannianDensity):
 
     def _log_maps(self, points: Array) -> LogMap:
         return log_map(self.metric_, self.mean_, points)
-
-    def _n_parameters(self) -> int:
-        dim = len(self.mean_)
-        return dim + dim * (dim + 1) // 2

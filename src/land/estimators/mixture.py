@@ -66,6 +66,8 @@ class LANDMixture(RiemannianDensity):
         Only the default optimizer is available for mixtures.
     volume : {"paper", "exact"}
         See `LAND`.
+    covariance_type : {"full", "diag", "spherical"}
+        Which covariances the components may have, see `LAND`.
     init : {"gmm", "least_squares", "random"} or array_like of shape (K, D)
         First clusters: of a Gaussian mixture (with a spectral clustering of the
         neighbour graph as its rival; the better one after a few steps is pursued), of
@@ -81,7 +83,10 @@ class LANDMixture(RiemannianDensity):
     weights_ : ndarray of shape (K,)
     means_ : ndarray of shape (K, D)
     covariances_, precisions_ : ndarray of shape (K, D, D)
-        In tangent coordinates at the means.
+        In tangent coordinates at the means; matrices for every `covariance_type`.
+    n_parameters_ : int
+        Number of free parameters, as AIC and BIC count them: those of the means, the
+        covariances and the weights.
     log_constants_, log_constants_stderr_ : ndarray of shape (K,)
     objective_ : float
         Mean negative log likelihood with respect to the metric's volume.
@@ -110,6 +115,7 @@ class LANDMixture(RiemannianDensity):
         method: str = "ml",
         optimizer: str = "auto",
         volume: Volume = "paper",
+        covariance_type: str = "full",
         init: Any = "gmm",
         n_init: int = 1,
         n_samples: int = 3000,
@@ -126,6 +132,7 @@ class LANDMixture(RiemannianDensity):
         self.method = method
         self.optimizer = optimizer
         self.volume = volume
+        self.covariance_type = covariance_type
         self.init = init
         self.n_init = n_init
         self.n_samples = n_samples
@@ -204,6 +211,13 @@ class LANDMixture(RiemannianDensity):
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and label the rows."""
         return self.fit(X, y, **fit_params).predict(X)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters."""
+        check_is_fitted(self)
+        count, dim = self.means_.shape
+        return count * self._n_parameters_each(dim) + count - 1
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Labels of the most responsible components."""
@@ -358,6 +372,7 @@ class LANDMixture(RiemannianDensity):
     ) -> GaussianMixture:
         gaussian = GaussianMixture(
             self.n_components,
+            covariance_type=self.covariance_type,
             reg_covar=problem.ridge,
             random_state=int(rng.integers(2**31)),
         )
@@ -390,10 +405,6 @@ class LANDMixture(RiemannianDensity):
             list(self.log_constants_),
             self.weights_,
         )
-
-    def _n_parameters(self) -> int:
-        count, dim = self.means_.shape
-        return count * (dim + dim * (dim + 1) // 2) + count - 1
 
 
 def neighbour_clusters(data: Array, count: int) -> Array:

@@ -283,7 +283,7 @@ def _fit(model: LANDMixture, X: Any) -> LANDMixture:
 def _scores(model: LANDMixture, X: Any) -> Row:
     values = model.score_samples(X)
     total = float(np.sum(values))
-    n_parameters = model._n_parameters()
+    n_parameters = model.n_parameters_
     return {
         "sigma": float(getattr(model, "sigma_", math.nan)),
         "rho": float(getattr(model, "rho_", math.nan)),

@@ -107,6 +107,7 @@ def build(options: argparse.Namespace, console: Console) -> Any:
         "rho": options.rho,
         "method": options.method,
         "volume": options.volume,
+        "covariance_type": options.covariance_type,
         "optimizer": options.optimizer,
         "n_samples": options.n_samples,
         "max_iter": options.max_iter,

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     with console.working(f"scoring {len(data.X)} rows"):
         values = stored.log_density(data.X, options.measure)
     total = float(values.sum())
-    n_parameters = stored.n_parameters
+    n_parameters = stored.model.n_parameters_
     result = {
         "rows": len(values),
         "measure": options.measure,

@@ -1,0 +1,176 @@
+"""Full, diagonal and spherical covariances against scikit-learn's, and in use."""
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+import land
+from land.metrics import EuclideanMetric
+
+FAST = {"n_samples": 500, "random_state": 0}
+KINDS = ("full", "diag", "spherical")
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    """Two slanted clouds, far enough apart to have one best mixture of each type."""
+    rng = np.random.default_rng(0)
+    shapes = [[[1.0, 0.4], [0.0, 0.3]], [[0.4, 0.0], [0.3, 0.8]]]
+    centers = [[0.0, 0.0], [4.0, 3.0]]
+    return np.concatenate(
+        [
+            np.array(center) + rng.normal(size=(32, 2)) @ np.array(shape)
+            for center, shape in zip(centers, shapes, strict=True)
+        ]
+    )
+
+
+def as_matrices(gaussian):
+    """Covariances of a Gaussian mixture, (K, D, D) for every type."""
+    covariances = gaussian.covariances_
+    if gaussian.covariance_type == "spherical":
+        return covariances[:, None, None] * np.eye(gaussian.n_features_in_)
+    if gaussian.covariance_type == "diag":
+        return covariances[:, :, None] * np.eye(gaussian.n_features_in_)
+    return covariances
+
+
+def gaussian_mixture(data, count, kind):
+    truth = GaussianMixture(
+        count, covariance_type=kind, tol=1e-9, reg_covar=0.0, random_state=0
+    )
+    return truth.fit(data)
+
+
+@each_kind
+def test_one_in_flat_space_is_the_normal_distribution(cloud, kind):
+    truth = gaussian_mixture(cloud, 1, kind)
+    model = land.LAND(
+        metric=EuclideanMetric(2), covariance_type=kind, tol=1e-6, **FAST
+    ).fit(cloud)
+    assert model.converged_
+    np.testing.assert_allclose(model.mean_, truth.means_[0], atol=1e-3)
+    np.testing.assert_allclose(model.covariance_, as_matrices(truth)[0], atol=1e-3)
+    product = model.precision_ @ model.covariance_
+    np.testing.assert_allclose(product, np.eye(2), atol=1e-12)
+    assert model.score(cloud) == pytest.approx(truth.score(cloud), abs=1e-3)
+    assert model.n_parameters_ == truth._n_parameters()
+    assert model.bic(cloud) == pytest.approx(truth.bic(cloud), rel=1e-4)
+
+
+@each_kind
+def test_the_papers_optimizer_finds_the_same(cloud, kind):
+    truth = gaussian_mixture(cloud, 1, kind)
+    model = land.LAND(
+        metric=EuclideanMetric(2),
+        covariance_type=kind,
+        optimizer="paper",
+        tol=1e-12,
+        n_samples=3000,
+        random_state=0,
+    ).fit(cloud)
+    np.testing.assert_allclose(model.mean_, truth.means_[0], atol=0.05)
+    # Plain Monte Carlo with 3000 draws, which the descent adapts itself to.
+    np.testing.assert_allclose(model.covariance_, as_matrices(truth)[0], atol=0.05)
+    off_diagonal = model.covariance_[0, 1]
+    assert (abs(off_diagonal) > 0.1) == (kind == "full")
+
+
+@each_kind
+def test_two_in_flat_space_are_the_gaussian_mixture(clusters, kind):
+    truth = gaussian_mixture(clusters, 2, kind)
+    model = land.LANDMixture(
+        2, metric=EuclideanMetric(2), covariance_type=kind, tol=1e-9, **FAST
+    ).fit(clusters)
+    assert model.converged_
+    order, mine = np.argsort(truth.means_[:, 0]), np.argsort(model.means_[:, 0])
+    np.testing.assert_allclose(model.means_[mine], truth.means_[order], atol=1e-3)
+    np.testing.assert_allclose(model.weights_[mine], truth.weights_[order], atol=1e-3)
+    np.testing.assert_allclose(
+        model.covariances_[mine], as_matrices(truth)[order], atol=1e-3
+    )
+    assert model.score(clusters) == pytest.approx(truth.score(clusters), abs=1e-3)
+    assert model.n_parameters_ == truth._n_parameters()
+    assert model.aic(clusters) == pytest.approx(truth.aic(clusters), rel=1e-4)
+
+
+@each_kind
+def test_least_squares_takes_what_there_is_of_the_empirical_covariance(cloud, kind):
+    model = land.LAND(
+        metric=EuclideanMetric(2), method="least_squares", covariance_type=kind, **FAST
+    ).fit(cloud)
+    empirical = np.cov(cloud.T)
+    truth = {
+        "full": empirical,
+        "diag": np.diag(np.diagonal(empirical)),
+        "spherical": np.trace(empirical) / 2 * np.eye(2),
+    }[kind]
+    np.testing.assert_allclose(model.covariance_, truth, rtol=1e-4, atol=1e-12)
+
+
+@each_kind
+def test_clusters_of_least_squares_too(clusters, kind):
+    model = land.LANDMixture(
+        2,
+        metric=EuclideanMetric(2),
+        method="least_squares",
+        covariance_type=kind,
+        **FAST,
+    ).fit(clusters)
+    labels = model.predict(clusters)
+    traces = [np.trace(np.cov(clusters[labels == k].T)) for k in range(2)]
+    found = [np.trace(covariance) for covariance in model.covariances_]
+    np.testing.assert_allclose(found, traces, rtol=1e-3)
+    off_diagonal = np.abs(model.covariances_[:, 0, 1]).max()
+    assert (off_diagonal > 0.05) == (kind == "full")
+    if kind == "spherical":
+        np.testing.assert_array_equal(
+            model.covariances_[:, 0, 0], model.covariances_[:, 1, 1]
+        )
+
+
+def test_fewer_parameters_fit_no_better_on_a_learned_metric(arc_model, arc):
+    objectives = [arc_model.objective_]
+    for kind in KINDS[1:]:
+        model = land.LAND(covariance_type=kind, **FAST).fit(arc)
+        assert model.converged_
+        objectives.append(model.objective_)
+    slack = 3.0 * arc_model.log_constant_stderr_ + 1e-3
+    assert objectives[0] <= objectives[1] + slack
+    assert objectives[1] <= objectives[2] + slack
+
+
+@each_kind
+def test_a_saved_model_keeps_its_type(cloud, kind, tmp_path):
+    model = land.LAND(
+        metric=EuclideanMetric(2), method="least_squares", covariance_type=kind, **FAST
+    ).fit(cloud)
+    model.save(tmp_path / "model.land")
+    loaded = land.load(tmp_path / "model.land")
+    assert loaded.covariance_type == kind
+    assert loaded.n_parameters_ == model.n_parameters_
+    assert loaded.bic(cloud) == model.bic(cloud)
+
+
+def test_select_hands_it_on(clusters):
+    template = land.LANDMixture(
+        metric=EuclideanMetric(2), covariance_type="spherical", n_samples=200
+    )
+    found = land.select(clusters, (1, 2), estimator=template, random_state=0)
+    truth = [gaussian_mixture(clusters, k, "spherical").bic(clusters) for k in (1, 2)]
+    np.testing.assert_allclose(found.table["bic"], truth, rtol=1e-3)
+    assert found.model.covariance_type == "spherical"
+
+
+@pytest.mark.parametrize("estimator", [land.LAND, land.LANDMixture])
+@pytest.mark.parametrize("kind", ["tied", None, 2])
+def test_other_types_are_refused(cloud, estimator, kind):
+    expected = f"covariance_type must be 'full', 'diag' or 'spherical', got {kind!r}"
+    with pytest.raises(ValueError, match=expected):
+        estimator(covariance_type=kind).fit(cloud)
+
+
+def test_a_model_that_is_not_fitted_has_no_parameters_yet():
+    assert not hasattr(land.LAND(), "n_parameters_")
+    assert not hasattr(land.LANDMixture(), "n_parameters_")
