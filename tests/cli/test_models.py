@@ -61,6 +61,7 @@ def test_fit_hands_its_arguments_on():
         "--rho": "300",
         "--method": "least_squares",
         "--volume": "exact",
+        "--covariance-type": "diag",
         "--init": "random",
         "--n-init": "2",
         "--n-samples": "150",
@@ -100,8 +101,10 @@ def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
 
 
 def test_fit_shows_a_summary(cli, table, tmp_path):
-    done = cli("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
+    arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
+    done = cli(*arguments, "--covariance-type", "diag")
     assert "LAND, 1 component, columns across, up" in done.out
+    assert "diag covariance, 4 parameters" in done.out
     assert f"model: {tmp_path / 'm'}" in done.out
 
 
@@ -342,11 +345,13 @@ def test_info(cli, result, scaled, scaled_file):
     found = result(cli("info", scaled_file, "--json").out)
     assert found["standardized"] is True
     assert found["rows"] == 40
+    assert (found["covariance_type"], found["parameters"]) == ("full", 11)
     np.testing.assert_allclose(found["means"], model.means_ * scale + center)
     expected = np.diag(scale) @ model.covariances_ @ np.diag(scale)
     np.testing.assert_allclose(found["covariances"], expected)
     text = cli("info", scaled_file).out
     assert "(standardised)" in text
+    assert "full covariances, 11 parameters" in text
     assert text.count("±") == 2 * 2 + 1
 
 
@@ -400,8 +405,11 @@ def test_select(cli, result, table, tmp_path, in_units):
     assert "select: 2 of 2" in done.err
 
 
-def test_select_shows_a_table(cli, table):
-    text = cli("select", table, "-x", "kind", "-k", "1", "-q", *LEAST).out
+def test_select_shows_a_table(cli, table, tmp_path):
+    file = tmp_path / "model.land"
+    arguments = ("select", table, "-x", "kind", "-k", "1", "-q", *LEAST)
+    text = cli(*arguments, "--covariance-type", "diag", "-o", file).out
+    assert land.load(file).covariance_type == "diag"
     assert "chosen by bic: 1 components" in text
     assert "log_likelihood" in text
 

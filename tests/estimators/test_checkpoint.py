@@ -109,7 +109,13 @@ def interrupted(cloud, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "scale"), [({"random_state": 1}, 1), ({"tol": 1e-3}, 1), ({}, 2)]
+    ("change", "scale"),
+    [
+        ({"random_state": 1}, 1),
+        ({"tol": 1e-3}, 1),
+        ({"covariance_type": "diag"}, 1),
+        ({}, 2),
+    ],
 )
 def test_another_fit_does_not_take_it(change, scale, interrupted, cloud):
     model = land.LAND(**FLAT | {"random_state": 0} | change)
