@@ -37,6 +37,14 @@ def test_a_terminal_sees_the_latest_step(monkeypatch):
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
+def test_rows_that_are_done_are_a_bar(capsys):
+    console = Console()
+    with console.working("scoring"):
+        console._written = 0.0  # long ago
+        console.rows(750, 1000)
+    assert f"\n  [{18 * '#'}{6 * '.'}] 750 of 1000 rows  0." in capsys.readouterr().err
+
+
 def test_a_log_gets_lines_and_not_too_many(capsys):
     console = Console()
     with console.working("fitting"):

@@ -229,6 +229,26 @@ def test_the_density_in_units_integrates_to_one(cli, scaled_file, tmp_path):
     assert total == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.parametrize("command", ["score", "predict"])
+def test_rows_are_counted_until_an_interrupt(
+    cli, scaled_file, table, tmp_path, monkeypatch, command
+):
+    heard = []
+
+    def rows(console, done, total):
+        heard.append((done, total))
+        if done == 20:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("land.estimators.chunks._MOST_ROWS", 10)
+    monkeypatch.setattr("land.cli.console.Console.rows", rows)
+    file = tmp_path / "out.csv"
+    done = cli(command, scaled_file, table, "-o", file, "-q")
+    assert (done.code, done.out, done.err) == (130, "", "land: interrupted\n")
+    assert heard == [(10, 40), (20, 40)]
+    assert not file.exists()
+
+
 def test_riemannian_scores_have_no_units(cli, scaled, scaled_file, table, in_units):
     model, center, scale = scaled
     done = cli("score", scaled_file, table, "--measure", "riemannian", "-q")

@@ -103,7 +103,7 @@ def lossy(arc_model, monkeypatch):
         converged[[1, 3]] = False
         return replace(logs, converged=converged)
 
-    monkeypatch.setattr("land.estimators.distribution.log_map", log_map)
+    monkeypatch.setattr("land.estimators.scoring.log_map", log_map)
     return arc_model
 
 

@@ -16,6 +16,8 @@ from typing import Any, Self
 # Seconds between updates of a terminal's line; between lines of a log; and after which
 # a log hears that work goes on.
 _REDRAW, _PAUSE, _PATIENCE = 0.2, 0.5, 5.0
+# Characters of a progress bar.
+_BAR = 24
 # Warnings of libraries about themselves are none of the user's business.
 _SHOWN = (UserWarning, RuntimeWarning)
 
@@ -108,6 +110,12 @@ class Console:
         """Hear of a step of a fit; a callback of the estimators."""
         search = "search: " if getattr(step, "stage", "fit") == "search" else ""
         self.progress(f"{search}step {step.iteration}  objective {step.objective:.6g}")
+
+    def rows(self, done: int, total: int) -> None:
+        """Hear of rows that are done; a listener of `land.estimators.chunks`."""
+        filled = _BAR * done // total
+        bar = "#" * filled + "." * (_BAR - filled)
+        self.progress(f"[{bar}] {done} of {total} rows")
 
     def progress(self, state: str) -> None:
         """Say how far the task has come."""

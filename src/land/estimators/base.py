@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from scipy.spatial import KDTree
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from land._validation import check_count, check_points, check_positive
-from land.density.likelihood import Measure, log_density
+from land.density.likelihood import Measure
 from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
+from land.estimators.chunks import in_chunks
+from land.estimators.scoring import component_log_densities
 from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, Snapshot, Step
-from land.geodesics import LogMap
 from land.metrics import LocalDiagonalMetric, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
@@ -124,11 +126,11 @@ class RiemannianEstimator(BaseEstimator):
 
 
 class RiemannianDensity(DensityMixin, RiemannianEstimator):
-    """Base of the distributions: log densities come from subclasses.
+    """Base of the distributions.
 
     Subclasses also have the parameters `method`, `optimizer`, `volume`,
-    `covariance_type`, `n_samples`, `verbose` and `callback`, and the attribute
-    `n_parameters_`.
+    `covariance_type`, `n_samples`, `verbose` and `callback`, the attribute
+    `n_parameters_`, and a method `_components`.
     """
 
     def _start_distribution(
@@ -215,26 +217,18 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         """Free parameters of a component: those of its mean and of its covariance."""
         return dim + COVARIANCE_TYPES[self.covariance_type].n_entries(dim)
 
-    def _component_log_density(
-        self,
-        points: Array,
-        logs: LogMap,
-        component: tuple[Array, Array, float],
-        measure: Measure,
-    ) -> Array:
-        """Log densities of one component (mean, precision, log constant), or NaN."""
-        values = np.full(len(points), np.nan)
-        good = logs.converged
-        values[good], failed = log_density(
-            self.metric_,
-            *component,
-            points[good],
-            logs.tangents[good],
-            self.volume,
-            measure,
+    def _log_densities(self, X: ArrayLike, measure: Measure) -> Array:
+        """Log densities of all components, (n, K); NaN where a geodesic failed."""
+        check_is_fitted(self)
+        check_choice("measure", measure)
+        function = partial(
+            component_log_densities,
+            metric=self.metric_,
+            components=self._components(),
+            volume=self.volume,
+            measure=measure,
         )
-        values[np.flatnonzero(good)[failed]] = np.nan
-        return values
+        return in_chunks(function, self._validate_points(X))
 
 
 def check_choice(name: str, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
 from land.estimators.base import RiemannianEstimator, warn_about_points
+from land.estimators.chunks import in_chunks
+from land.estimators.scoring import distances_to
 from land.fitting import Clusters, FitProblem, fit_kmeans, spread_centers
-from land.geodesics import log_map
 
 Array = NDArray[np.float64]
 
@@ -130,12 +132,10 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         NaN, with a warning, where a log map failed.
         """
         check_is_fitted(self)
-        points = self._validate_points(X)
-        columns = []
-        for center in self.cluster_centers_:
-            logs = log_map(self.metric_, center, points)
-            columns.append(np.where(logs.converged, logs.lengths, np.nan))
-        distances = np.stack(columns, axis=1)
+        function = partial(
+            distances_to, metric=self.metric_, centers=self.cluster_centers_
+        )
+        distances = in_chunks(function, self._validate_points(X))
         warn_about_points(distances.sum(axis=1), "their distances are NaN")
         return distances
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +16,13 @@ from land.density.nodes import Volume
 from land.density.sampling import Draws, draw
 from land.estimators.base import (
     RiemannianDensity,
-    check_choice,
     keep_latest,
     warn_about_points,
 )
 from land.estimators.checkpoint import PathLike
+from land.estimators.chunks import in_chunks
+from land.estimators.scoring import Component, tangents_at
 from land.fitting import Estimate, fit_one
-from land.geodesics import LogMap, log_map
 
 Array = NDArray[np.float64]
 
@@ -212,12 +213,7 @@ class LAND(RiemannianDensity):
         ndarray of shape (n,)
             NaN, with a warning, where a geodesic could not be computed.
         """
-        check_is_fitted(self)
-        check_choice("measure", measure)
-        points = self._validate_points(X)
-        logs = self._log_maps(points)
-        component = self.mean_, self.precision_, self.log_constant_
-        values = self._component_log_density(points, logs, component, measure)
+        values = self._log_densities(X, measure)[:, 0]
         warn_about_points(values, "their log density is NaN")
         return values
 
@@ -227,9 +223,8 @@ class LAND(RiemannianDensity):
         NaN, with a warning, where a log map failed.
         """
         check_is_fitted(self)
-        points = self._validate_points(X)
-        logs = self._log_maps(points)
-        tangents = np.where(logs.converged[:, None], logs.tangents, np.nan)
+        function = partial(tangents_at, metric=self.metric_, mean=self.mean_)
+        tangents = in_chunks(function, self._validate_points(X))
         warn_about_points(tangents[:, 0], "their tangents are NaN")
         return tangents
 
@@ -286,5 +281,5 @@ class LAND(RiemannianDensity):
         self.effective_samples_ = estimate.log_constant.effective_samples
         self.objective_ = estimate.objective
 
-    def _log_maps(self, points: Array) -> LogMap:
-        return log_map(self.metric_, self.mean_, points)
+    def _components(self) -> list[Component]:
+        return [Component(self.mean_, self.precision_, self.log_constant_)]

@@ -20,11 +20,11 @@ from land.density.nodes import Volume
 from land.density.sampling import draw
 from land.estimators.base import (
     RiemannianDensity,
-    check_choice,
     keep_latest,
     warn_about_points,
 )
 from land.estimators.checkpoint import PathLike
+from land.estimators.scoring import Component
 from land.fitting import (
     Estimate,
     FitProblem,
@@ -34,10 +34,8 @@ from land.fitting import (
     fit_kmeans,
     fit_mixture,
     least_squares_mixture,
-    log_joint,
     spread_centers,
 )
-from land.geodesics import LogMap, log_map
 
 Array = NDArray[np.float64]
 
@@ -241,27 +239,12 @@ class LANDMixture(RiemannianDensity):
         A component that a point cannot be connected to is left out there, as in
         `predict`; where that is so for all of them, the log density is NaN.
         """
-        check_is_fitted(self)
-        check_choice("measure", measure)
-        points = self._validate_points(X)
-        components = zip(
-            self.means_, self.precisions_, self.log_constants_, strict=True
-        )
-        densities = np.stack(
-            [
-                self._component_log_density(points, logs, component, measure)
-                for logs, component in zip(
-                    self._log_maps(points), components, strict=True
-                )
-            ],
-            axis=1,
-        )
+        densities = self._log_densities(X, measure)
         lost = np.isnan(densities)
         some = lost.any(axis=1) & ~lost.all(axis=1)
         warn_about_points(np.where(some, np.nan, 0.0), _LEFT_OUT)
-        with np.errstate(divide="ignore"):
-            joint = np.where(lost, -np.inf, densities) + np.log(self.weights_)
-        values = np.where(lost.all(axis=1), np.nan, logsumexp(joint, axis=1))
+        values = logsumexp(self._weighted(densities), axis=1)
+        values = np.where(lost.all(axis=1), np.nan, values)
         warn_about_points(values, "their log density is NaN")
         return values
 
@@ -390,21 +373,21 @@ class LANDMixture(RiemannianDensity):
         self.log_constants_ = np.array([each.value for each in constants])
         self.log_constants_stderr_ = np.array([each.stderr for each in constants])
 
-    def _log_maps(self, points: Array) -> list[LogMap]:
-        return [log_map(self.metric_, mean, points) for mean in self.means_]
+    def _components(self) -> list[Component]:
+        parts = zip(self.means_, self.precisions_, self.log_constants_, strict=True)
+        return [Component(*part) for part in parts]
 
     def _log_joint(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        points = self._validate_points(X)
-        logs = self._log_maps(points)
-        lost = np.array([~log.converged for log in logs]).any(axis=0)
-        warn_about_points(np.where(lost, np.nan, 0.0), _LEFT_OUT)
-        return log_joint(
-            [np.where(log.converged[:, None], log.tangents, np.nan) for log in logs],
-            list(self.precisions_),
-            list(self.log_constants_),
-            self.weights_,
-        )
+        """Log of weight times density, (n, K), with respect to the metric's volume."""
+        densities = self._log_densities(X, "riemannian")
+        warn_about_points(densities.sum(axis=1), _LEFT_OUT)
+        return self._weighted(densities)
+
+    def _weighted(self, densities: Array) -> Array:
+        """Log of weight times density; no density where a geodesic failed."""
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights_)
+        return np.where(np.isnan(densities), -np.inf, densities) + log_weights
 
 
 def neighbour_clusters(data: Array, count: int) -> Array:

@@ -6,7 +6,6 @@ from land.fitting.mixture import (
     MixtureEstimate,
     fit_mixture,
     least_squares_mixture,
-    log_joint,
 )
 from land.fitting.problem import Estimate, FitProblem, Snapshot, Step
 from land.fitting.single import FitSettings, fit_one
@@ -25,6 +24,5 @@ __all__ = [
     "fit_mixture",
     "fit_one",
     "least_squares_mixture",
-    "log_joint",
     "spread_centers",
 ]
