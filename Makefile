@@ -2,7 +2,8 @@
 # Choose the interpreter with `make PYTHON=python3.13 ...` (after `make clean`).
 
 PYTHON ?= python3
-PYTEST_ARGS ?=
+# Tests of a file stay together: they share compiled functions and fitted models.
+PYTEST_ARGS ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -16,6 +16,7 @@ NAMES = (
     "mixture",
     "scaling",
     "scaling_data",
+    "accelerator",
     "cold",
     "memory",
 )

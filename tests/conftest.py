@@ -1,8 +1,10 @@
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -60,5 +62,47 @@ def run_fresh() -> Callable[..., str]:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    return run
+
+
+_COUNTING = """
+import json
+from collections import Counter
+import jax
+import numpy as np
+import land
+
+compiled = Counter()
+
+def listen(event, duration, **details):
+    if event == "/jax/core/compile/backend_compile_duration":
+        compiled[details.get("fun_name", "?")] += 1
+
+jax.monitoring.register_event_duration_secs_listener(listen)
+
+def count(call, *arguments, **options):
+    compiled.clear()
+    result = call(*arguments, **options)
+    assert np.all(getattr(result, "converged", True))
+    return dict(compiled)
+
+counts = {}
+PROGRAM
+print(json.dumps(counts))
+"""
+
+
+@pytest.fixture(scope="session")
+def count_compilations(run_fresh: Callable[..., str]) -> Callable[[str], Any]:
+    """Run a program in a fresh interpreter; return its dictionary `counts`.
+
+    The program fills it with ``count(call, *arguments, **options)``: how often XLA
+    compiled during a call, by the name of the function, as JAX reports it to its
+    monitoring listeners.
+    """
+
+    def run(program: str) -> Any:
+        return json.loads(run_fresh(_COUNTING.replace("PROGRAM", program), timeout=300))
 
     return run

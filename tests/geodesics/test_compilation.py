@@ -1,47 +1,20 @@
 """A new number of targets, or a new metric of similar size, compiles nothing new.
 
-What is counted: XLA compilations, by the name of the compiled function, as JAX reports
-them to its monitoring listeners. The log map has one kernel (`relax_curves`), compiled
-once for each mesh size that occurs and for at most two block sizes; the exponential map
-one (`advance_rays`), for two block sizes; both evaluate metrics on the host
-(`_tensor_batch`, small), for three block sizes. The targets of smaller calls are among
-those of the first one and so meet no mesh that it did not meet.
+The log map has one kernel (`relax_curves`), compiled once for each mesh size that
+occurs; the exponential map one (`advance_rays`), for two block sizes; both evaluate
+metrics on the host (`_tensor_batch`, small), for three block sizes. The targets of
+smaller calls are among those of the first one and so meet no mesh that it did not meet.
 """
-
-import json
 
 import pytest
 
-PROGRAM = """
-import json
-from collections import Counter
-import jax
-import numpy as np
-import land
-
-compiled = Counter()
-
-def listen(event, duration, **details):
-    if event == "/jax/core/compile/backend_compile_duration":
-        compiled[details.get("fun_name", "?")] += 1
-
-jax.monitoring.register_event_duration_secs_listener(listen)
-
-def count(call, *arguments, **options):
-    compiled.clear()
-    result = call(*arguments, **options)
-    assert np.all(getattr(result, "converged", True))
-    return dict(compiled)
-
+SHARED = """
 rng = np.random.default_rng(0)
 data = land.datasets.make_half_ellipse(300, n_centers=None, random_state=0)
 metric = land.metrics.LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
 base = np.array([0.1, 1.5])
 others = land.datasets.make_half_ellipse(310, n_centers=None, random_state=1)
 similar = land.metrics.LocalDiagonalMetric(others, sigma=0.31, rho=1.1e-3)
-counts = {}
-SHARED
-print(json.dumps(counts))
 """
 
 LOG = """
@@ -74,13 +47,9 @@ counts["similar"] = count(land.exp_log_det, similar, base, tangents[:300])
 
 
 @pytest.fixture(scope="module")
-def counted(run_fresh):
+def counted(count_compilations):
     """Count what one of the programs above compiles, in a process of its own."""
-
-    def run(calls):
-        return json.loads(run_fresh(PROGRAM.replace("SHARED", calls), timeout=300.0))
-
-    return run
+    return lambda calls: count_compilations(SHARED + calls)
 
 
 def total(*counts):

@@ -191,7 +191,7 @@ def _claim(verdicts: dict[str, dict[str, str]]) -> Claim:
     answer: Answer = "partly"
     if counts["holds"] > 0.7 * total:
         answer = "holds"
-    elif not counts["holds"]:
+    elif counts["fails"] > counts["holds"]:
         answer = "fails"
     measured = (
         f"In {counts['holds']} of {total} comparisons the LAND mean lies in a clearly "

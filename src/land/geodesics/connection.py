@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from land._device import block_size, device
 from land.geodesics.collocation import (
     ORDER,
     WEIGHTS,
@@ -24,10 +25,8 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Gauss points advanced together, and the fewest curves: enough to keep the matrix
-# products efficient, few enough that stragglers and single geodesics waste little. One
-# block size per mesh size means one compilation per mesh size.
-_BLOCK_POINTS, _FEWEST_CURVES = 1024, 8
+# Curves are advanced together, at least so many.
+_FEWEST_CURVES = 8
 _FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
 # First mesh: Gauss points at most this far apart, in units of the metric's resolution.
 _SPACING = 0.75
@@ -67,7 +66,7 @@ class Connections:
     def sample(self, times: Array) -> Array:
         """Points of all curves at `times`: (k,) -> (n, k, D)."""
         points = np.repeat(self.bases[:, None], len(times), axis=1)
-        for which, curves in self.meshes:
+        for which, curves in self.final_meshes():
             points[which] = curves.positions(times)
         return points
 
@@ -290,7 +289,9 @@ def _relax(
 ) -> _Outcome:
     """Relax all curves of a batch on their meshes."""
     n, dim = len(batch.which), ends.bases.shape[1]
-    n_slots = max(_FEWEST_CURVES, _BLOCK_POINTS // (ORDER * batch.elements))
+    points = ORDER * batch.elements
+    block = block_size(device().curve_points, n * points, dim)
+    n_slots = max(_FEWEST_CURVES, block // points)
     state = empty_state(n_slots, batch.elements, ends.inverse_base.shape[1:])
     patience = _PATIENCE * 2**batch.round
     outcome = _Outcome(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from land._device import block_size, device
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.problem import check_metric, pair_up
@@ -16,9 +17,6 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Two block sizes, so that any number of tangents compiles at most twice. The small one
-# is nearly as efficient, so only enough tangents to fill the large one justify it.
-_SMALL_BLOCK, _LARGE_BLOCK, _MANY = 64, 1024, 768
 MAX_STEPS = 10_000
 
 
@@ -131,7 +129,7 @@ def integrate(
     n, rows, dim = position.shape
     # Long geodesics first: the last ones to finish then keep nobody waiting.
     order = np.argsort(-_speeds(metric, position[:, 0], velocity[:, 0]), kind="stable")
-    n_slots = _SMALL_BLOCK if n < _MANY else _LARGE_BLOCK
+    n_slots = block_size(device().rays, n, rows * dim)
     state = empty_state(n_slots, rows, len(times), dim)
     answers = Arrivals(
         position=np.empty((n, rows, dim)),

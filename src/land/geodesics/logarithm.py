@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,6 @@ class LogMap:
         Log(x): velocities at the base of the geodesics that reach x in unit time.
     lengths : ndarray of shape (...)
         Lengths of the geodesics, the distances.
-    curves : ndarray of shape (..., n_segments + 1, D)
-        The geodesics at equally spaced times, base first.
     converged : ndarray of shape (...)
         Whether length and tangent meet the tolerance. Where they do not, the other
         fields hold the best curve that was found.
@@ -47,17 +46,28 @@ class LogMap:
 
     tangents: Array
     lengths: Array
-    curves: Array
     converged: NDArray[np.bool_]
     end_velocities: Array
     n_iter: NDArray[np.int64]
-    _solution: Connections | None = field(default=None, repr=False, compare=False)
+    _solution: Connections = field(repr=False)
+    _targets: Array = field(repr=False)
+    _center: Array = field(repr=False)
+    _n_segments: int = field(repr=False)
+
+    @cached_property
+    def curves(self) -> Array:
+        """The geodesics at equally spaced times, base first: (..., n_segments + 1, D).
+
+        They are computed when they are first asked for.
+        """
+        samples = self._solution.sample(np.linspace(0.0, 1.0, self._n_segments + 1))
+        samples[:, 0], samples[:, -1] = self._solution.bases, self._targets
+        return (self._center + samples).reshape(*self.lengths.shape, *samples.shape[1:])
 
     def take(self, rows: NDArray[np.intp]) -> LogMap:
         """Some of the items of a result with one leading axis."""
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _FIELDS}
-        solution = None if self._solution is None else self._solution.take(rows)
-        return LogMap(**arrays, _solution=solution)
+        return replace(self, **arrays, _solution=self._solution.take(rows))
 
     @staticmethod
     def concatenate(parts: Sequence[LogMap]) -> LogMap:
@@ -66,13 +76,18 @@ class LogMap:
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in _FIELDS
         }
-        solutions = [part._solution for part in parts if part._solution is not None]
-        complete = len(solutions) == len(parts)
-        solution = Connections.concatenate(solutions) if complete else None
-        return LogMap(**arrays, _solution=solution)
+        solution = Connections.concatenate([part._solution for part in parts])
+        return replace(parts[0], **arrays, _solution=solution)
 
 
-_FIELDS = ("tangents", "lengths", "curves", "converged", "end_velocities", "n_iter")
+_FIELDS = (
+    "tangents",
+    "lengths",
+    "converged",
+    "end_velocities",
+    "n_iter",
+    "_targets",
+)
 
 
 @in_float64
@@ -137,17 +152,16 @@ def log_map(
     else:
         guesses = _first_guesses(curves, center, bases, targets, shape)
         solution = connect(metric, bases, targets, guesses, tol, max_iter)
-    times = np.linspace(0.0, 1.0, n_segments + 1)
-    samples = center + solution.sample(times)
-    samples[:, 0], samples[:, -1] = center + bases, center + targets
     return LogMap(
         tangents=solution.tangents.reshape(*shape, dim),
         lengths=solution.lengths.reshape(shape),
-        curves=samples.reshape(*shape, n_segments + 1, dim),
         converged=solution.converged.reshape(shape),
         end_velocities=solution.end_velocities.reshape(*shape, dim),
         n_iter=solution.n_iter.reshape(shape),
         _solution=solution,
+        _targets=targets,
+        _center=center,
+        _n_segments=n_segments,
     )
 
 
@@ -166,8 +180,6 @@ def _first_guesses(
             f"curves must be a result for points of shape {(*shape, bases.shape[1])}, "
             f"got one of shape {curves.tangents.shape}"
         )
-    if curves._solution is None:
-        return _given_curves(curves.curves, center, bases, targets, shape)
     return curves._solution
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from land.geodesics.collocation import ORDER, WEIGHTS, gauss_positions
+from land.geodesics.slots import select
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm, squared_norm_gradient
 
@@ -141,16 +142,16 @@ def _load(
     state: RelaxationState, fresh: jax.Array, boundary: Boundary, rates: jax.Array
 ) -> RelaxationState:
     """Put curves into fresh slots; infinite energy makes their evaluation accepted."""
-    select = partial(_select, fresh)
+    load = partial(select, fresh)
     curve = state.curve._replace(
-        rates=select(rates, state.curve.rates),
+        rates=load(rates, state.curve.rates),
         energy=jnp.where(fresh, jnp.inf, state.curve.energy),
-        gradient=select(jnp.zeros_like(rates), state.curve.gradient),
+        gradient=load(jnp.zeros_like(rates), state.curve.gradient),
     )
     return state._replace(
-        boundary=jax.tree.map(select, boundary, state.boundary),
+        boundary=jax.tree.map(load, boundary, state.boundary),
         curve=curve,
-        direction=select(jnp.zeros_like(rates), state.direction),
+        direction=load(jnp.zeros_like(rates), state.direction),
         step=jnp.where(fresh, 1.0, state.step),
         decrement=jnp.where(fresh, jnp.inf, state.decrement),
         mismatch=jnp.where(fresh, jnp.inf, state.mismatch),
@@ -159,10 +160,6 @@ def _load(
         plain=fresh | state.plain,
         running=fresh | state.running,
     )
-
-
-def _select(mask: jax.Array, new: jax.Array, old: jax.Array | float) -> jax.Array:
-    return jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
 def _dot(left: jax.Array, right: jax.Array) -> jax.Array:
@@ -226,14 +223,12 @@ def _iterate(
     step = jnp.where(state.running, state.step, 0.0)
     moved = step[:, None, None, None] * state.direction
     # Idle slots are nowhere: that costs a metric that looks for neighbours nothing.
-    new = _evaluate(
-        metric, boundary, _select(state.running, old.rates + moved, jnp.nan)
-    )
+    new = _evaluate(metric, boundary, select(state.running, old.rates + moved, jnp.nan))
     slope = _dot(old.gradient, state.direction)
     allowed = old.energy * (1.0 + _ROUNDING) + _ARMIJO * step * slope
     accepted = state.running & (new.energy <= allowed)
     state = _remember(state, accepted, moved, new.gradient - old.gradient)
-    curve = jax.tree.map(partial(_select, accepted), new, old)
+    curve = jax.tree.map(partial(select, accepted), new, old)
     gradient_step, multiplier = _precondition(boundary, curve.tensors, curve.gradient)
     decrement = _dot(curve.gradient, gradient_step) / (2.0 * curve.energy)
     mismatch = _mismatch(boundary, curve, multiplier)
@@ -246,8 +241,8 @@ def _iterate(
     plain = stuck & ~state.plain
     direction = -_quasi_newton(state, curve, gradient_step)
     ascending = _dot(curve.gradient, direction) >= 0.0
-    direction = _select(ascending | plain, -gradient_step, direction)
-    direction = _select(accepted | plain, direction, state.direction)
+    direction = select(ascending | plain, -gradient_step, direction)
+    direction = select(accepted | plain, direction, state.direction)
     longest = jnp.sqrt(2.0 * curve.energy / _stretch(boundary, curve, direction))
     return state._replace(
         curve=curve,
@@ -320,8 +315,8 @@ def _remember(
     clock = (state.clock + 1) % _MEMORY
     zero = jnp.zeros_like(moved)
     return state._replace(
-        steps=state.steps.at[clock].set(_select(good, moved, zero)),
-        changes=state.changes.at[clock].set(_select(good, change, zero)),
+        steps=state.steps.at[clock].set(select(good, moved, zero)),
+        changes=state.changes.at[clock].set(select(good, change, zero)),
         curvatures=state.curvatures.at[clock].set(
             jnp.where(good, 1.0 / jnp.where(good, product, 1.0), 0.0)
         ),

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from land.geodesics.equation import acceleration_and_tensor, jacobi_acceleration
+from land.geodesics.slots import select
 from land.metrics import Metric
 from land.metrics.tensors import squared_norm
 
@@ -145,12 +146,7 @@ def _load(
         failed=lost,
     )
     loaded = loaded._replace(time=jnp.where(loaded.running, 0.0, 1.0))
-    return jax.tree.map(partial(_select, fresh), loaded, state)
-
-
-def _select(mask: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
-    """`new` where the slot's mask is set, `old` elsewhere."""
-    return jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+    return jax.tree.map(partial(select, fresh), loaded, state)
 
 
 def _attempt_step(
@@ -189,7 +185,7 @@ def _attempt_step(
         acceleration=acceleration,
         samples=_sample(metric, state, slopes, position, velocity, times, step, last),
     )
-    kept = jax.tree.map(partial(_select, accepted), moved, state)
+    kept = jax.tree.map(partial(select, accepted), moved, state)
     return kept._replace(
         step=next_step,
         attempts=attempts,

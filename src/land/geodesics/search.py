@@ -34,7 +34,7 @@ _ROUNDS = 5
 _FEW = 4
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
-_SAMPLES = 128
+_TIMES = np.linspace(0.0, 1.0, 129)
 _ROUGH = 1e-2
 
 
@@ -84,7 +84,7 @@ def _compete(
     shorter |= ~solution.converged[which]
     if not shorter.any():
         return
-    curves = rough.sample(np.linspace(0.0, 1.0, _SAMPLES + 1))[shorter]
+    curves = rough.take(np.flatnonzero(shorter)).sample(_TIMES)
     which = which[shorter]
     guesses = at_constant_speed(metric, curves)
     others = connect(metric, bases[which], targets[which], guesses, tol, max_iter)
@@ -110,8 +110,8 @@ def _shorten_by_neighbours(
         which, first = np.unique(right[promising][order], return_index=True)
         through = left[promising][order][first]
         # Straight to the neighbour's curve, then on: the corner relaxes away.
-        fractions = np.linspace(0.0, 1.0, _SAMPLES + 1)
-        curves = solution.sample(fractions)[through]
+        used, place = np.unique(through, return_inverse=True)
+        curves = solution.take(used).sample(_TIMES)[place]
         vertices = np.concatenate([curves, targets[which][:, None]], axis=1)
         guesses = at_constant_speed(metric, vertices)
         _compete(metric, bases, targets, solution, which, guesses, tol, max_iter)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,3 +56,8 @@ def run_in_slots(
         collect(slots, problems[slots])
         busy[slots] = False
         problems[slots] = -1
+
+
+def select(mask: jax.Array, new: jax.Array, old: jax.Array | float) -> jax.Array:
+    """`new` in the slots whose mask is set, `old` elsewhere."""
+    return jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from land._device import device
 from land._precision import in_float64
 from land._validation import check_points
 
@@ -115,9 +116,10 @@ class Metric(abc.ABC):
     def host_tensors(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """NumPy twin of `tensor_batch` that neither recompiles nor fills memory."""
         blocks = []
-        for start in range(0, len(points), _BLOCK):
-            block = points[start : start + _BLOCK]
-            size = _bucket(len(block))
+        sizes = device().points
+        for start in range(0, len(points), max(sizes)):
+            block = points[start : start + max(sizes)]
+            size = next(size for size in sizes if len(block) <= size)
             padded = np.concatenate(
                 [block, np.broadcast_to(block[:1], (size - len(block), self.dim))]
             )
@@ -126,14 +128,6 @@ class Metric(abc.ABC):
             shape = jax.eval_shape(self.tensor_at, jnp.zeros(self.dim)).shape
             return np.empty((0, *shape))
         return np.concatenate(blocks)
-
-
-_BLOCK = 4096
-
-
-def _bucket(size: int) -> int:
-    """Smallest of a few batch sizes that holds `size` points."""
-    return next(bucket for bucket in (64, 512, _BLOCK) if size <= bucket)
 
 
 @jax.jit

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from land._device import device
 from land._validation import check_points, check_positive
 from land.metrics.base import Metric
 from land.metrics.neighbours import (
@@ -26,8 +27,6 @@ Array = NDArray[np.float64]
 # Up to this many dimensions the derivative of h is read off third moments that ride
 # along in the same matrix product; above it, D^2 columns cost more than reverse mode.
 _MOMENT_DIMENSIONS = 6
-# Kernel weights held in memory at once (float64: 32 MiB, about one L3 cache).
-_BLOCK_PAIRS = 2**22
 # Data are padded to a multiple of this, so that similar sizes share a compilation.
 _PADDING = 64
 # Data are far from the origin if it is this many times farther than their extent.
@@ -136,7 +135,7 @@ class LocalDiagonalMetric(Metric):
     def tensor_batch(self, points: jax.Array) -> jax.Array:
         """All points at once, as matrix products over blocks that fit the cache."""
         if self._blocks is None:
-            rows = max(1, _BLOCK_PAIRS // len(self._scaled))
+            rows = max(1, device().pairs // len(self._scaled))
         else:
             rows = MOST_QUERIES
         if len(points) <= rows:
@@ -169,6 +168,10 @@ class LocalDiagonalMetric(Metric):
             f"LocalDiagonalMetric(data of shape {self.data.shape}, "
             f"sigma={self.sigma:g}, rho={self.rho:g})"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and other processes get what was given; the rest follows from it.
+        return type(self), (self.data, self.sigma, self.rho)
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
         """Everything the evaluation needs, as arguments of compiled functions."""

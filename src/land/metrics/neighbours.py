@@ -18,6 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from land._device import device
+
 Array = NDArray[np.float64]
 
 # What is left out, relative to the local variance: what the solvers take for rounding.
@@ -39,8 +41,6 @@ _GROUP_RADIUS = 1.0
 MOST_QUERIES = 8192
 # Binary digits of coordinates along the Hilbert curve.
 _DIGITS = 8
-# Data up to this number are summed over in full, whatever sigma is.
-_FEW = 4096
 # A datum near a point costs as much as this many in the full sum: tiles are slower,
 # groups are wider than points, and neighbours must be found. And how many points,
 # typical of where the metric is asked for, the decision is based on.
@@ -100,7 +100,7 @@ def cut_off(n: int, sigma: float, rho: float) -> float:
 def neighbour_blocks(scaled: Array, reach: float) -> Blocks | None:
     """Blocks of the data (n, D), or None where the sum over all of them is cheaper."""
     n, dim = scaled.shape
-    if n <= _FEW:
+    if n <= device().few_data:
         return None
     order = _in_leaves(scaled)
     rows = np.concatenate([order, np.full(-n % _BLOCK, order[-1])])

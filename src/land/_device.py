@@ -1,0 +1,77 @@
+"""How much is computed at once, on the device that JAX computes on.
+
+A processor wants blocks that stay in its cache. An accelerator spends the same time on
+a small block as on a large one, and wants as much in every launch as its memory holds.
+JAX chooses the device: an accelerator if it sees one, or what the environment variable
+JAX_PLATFORMS names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+
+# A block is chosen if at least this share of it is used.
+_USED = 0.75
+
+
+@dataclass(frozen=True)
+class Device:
+    """Sizes of blocks; every one that is used means a compilation.
+
+    Attributes
+    ----------
+    curve_points : tuple of int
+        Gauss points of the curves that are relaxed together.
+    rays : tuple of int
+        Geodesics that are integrated together.
+    points : tuple of int
+        Points at which a metric is evaluated for the host.
+    pairs : int
+        Kernel weights, of points and data, in memory at once.
+    few_data : int
+        So many data are summed over in full: looking for neighbours does not pay.
+    coordinates : int
+        Coordinates that a block may have, whatever the number of dimensions.
+    """
+
+    curve_points: tuple[int, ...]
+    rays: tuple[int, ...]
+    points: tuple[int, ...]
+    pairs: int
+    few_data: int
+    coordinates: int
+
+
+# Curve points: enough to keep the matrix products efficient, few enough that stragglers
+# and single geodesics waste little. The small block of rays is nearly as efficient as
+# the large one. Pairs: 32 MiB in float64, about one L3 cache.
+_PROCESSOR = Device(
+    curve_points=(2**10,),
+    rays=(2**6, 2**10),
+    points=(2**6, 2**9, 2**12),
+    pairs=2**22,
+    few_data=2**12,
+    coordinates=2**62,
+)
+_ACCELERATOR = Device(
+    curve_points=(2**13, 2**16, 2**19, 2**21),
+    rays=(2**10, 2**13, 2**16),
+    points=(2**12, 2**16),
+    pairs=2**28,
+    few_data=2**17,
+    coordinates=2**24,
+)
+
+
+def device() -> Device:
+    """The device that JAX computes on."""
+    return _PROCESSOR if jax.default_backend() == "cpu" else _ACCELERATOR
+
+
+def block_size(sizes: tuple[int, ...], n: int, dim: int = 1) -> int:
+    """The largest block that `n` items of `dim` coordinates would fill well enough."""
+    most = device().coordinates // dim
+    useful = [size for size in sizes if _USED * size <= n and size <= most]
+    return max(useful, default=min(sizes))
