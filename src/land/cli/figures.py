@@ -118,7 +118,7 @@ def _view3d(stored: StoredModel, points: np.ndarray) -> Any:
     projection = {"projection": "3d"}
     with _sheet(1, 1, (5.6, 4.4), subplot_kw=projection) as (figure, axes):
         ax = axes[0, 0]
-        plotting.plot_view3d(stored.model, points, ax, s=14, depthshade=False)
+        plotting.plot_view3d(stored.model, points, ax)
         ax.set_box_aspect(None, zoom=0.92)  # room for the name of the third
         for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
             axis.set_label_text(stored.columns[k])

@@ -139,7 +139,13 @@ def plot_view3d(
     if getattr(ax, "name", "") != "3d":
         raise ValueError('ax must be made with projection="3d"')
     order, shades = _shaded(model, points)
-    defaults: dict[str, Any] = {"s": 5, "linewidths": 0, "cmap": _SHADES, "alpha": 0.8}
+    defaults: dict[str, Any] = {
+        "s": 14,
+        "linewidths": 0,
+        "cmap": _SHADES,
+        "alpha": 0.8,
+        "depthshade": False,
+    }
     ax.scatter(*points[order][:, shown].T, c=shades, **defaults | style)
     for mean, covariance, color in zip(
         means, covariances, component_colors(len(means)), strict=True
