@@ -21,7 +21,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
 		$(MAKEFILE_LIST)
 
-demo: $(VENV)/.plot ## Compute the demonstration and write its figure
+demo: $(VENV)/.cli ## Compute the demonstration and write its figure
 	$(BIN)/land demo
 
 test: lint ## Run everything that must pass: lint, types, layers, tests
@@ -69,7 +69,7 @@ clean: ## Remove the environment and everything that was built
 		-exec rm -rf {} + 2>/dev/null || true
 
 # $(VENV)/.NAME records that the extra NAME is installed, with pyproject.toml as it was.
-$(VENV)/.plot $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.created
+$(VENV)/.cli $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.created
 	$(PIP) install --editable ".[$*]"
 	@touch $@
 

@@ -5,9 +5,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.mixture import GaussianMixture
 
 import land
-from land.cli.commands import fit
+from land.cli.commands import fit, select
 from land.cli.console import Console
 from land.cli.main import build_parser
 from land.estimators.files import load_with_extra
@@ -106,6 +107,12 @@ def test_fit_shows_a_summary(cli, table, tmp_path):
     assert "LAND, 1 component, columns across, up" in done.out
     assert "diag covariance, 4 parameters" in done.out
     assert f"model: {tmp_path / 'm'}" in done.out
+
+
+def test_few_rows_for_many_parameters(cli, tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n0,0.1\n1.2,2\n2.1,0.3\n")
+    done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m", *LEAST, "-q")
+    assert "3 rows are few for 5 parameters" in done.err
 
 
 USAGE = {
@@ -268,6 +275,21 @@ def test_score_as_json(cli, result, scaled, scaled_file, table, in_units):
     assert found["aic"] == pytest.approx(model.aic(z) + shift)
     assert found["bic"] == pytest.approx(model.bic(z) + shift)
     assert found["failed_rows"] == 0
+    normal = GaussianMixture(2, n_init=5, random_state=0).fit(z)
+    expected = normal.score(z) - np.log(scale).sum()
+    assert found["gaussian_mean_log_density"] == pytest.approx(expected)
+
+
+def test_a_density_that_normal_distributions_beat(cli, one_file, arc_points, tmp_path):
+    """A normal distribution expects data in the middle of an arc, LAND does not."""
+    center = arc_points.mean(axis=0)
+    np.save(tmp_path / "d.npy", center + 0.01 * arc_points[:9])
+    text = cli("score", one_file, tmp_path / "d.npy").err
+    assert "a Gaussian mixture with as many components" in text
+    assert "--rho" in text
+    np.save(tmp_path / "d.npy", arc_points)
+    riemannian = cli("score", one_file, tmp_path / "d.npy", "--measure", "riemannian")
+    assert "Gaussian" not in riemannian.err
 
 
 def test_criteria_of_one_component(cli, result, one_file, arc_points, tmp_path):
@@ -282,7 +304,7 @@ def test_rows_that_are_dropped_leave_a_gap(cli, scaled_file, tmp_path):
     (tmp_path / "d.csv").write_text("across,up\n100,0.001\n,0.002\n120,0.003\n")
     done = cli("score", scaled_file, tmp_path / "d.csv", "--drop-missing", "-q")
     assert columns(done.out)["row"] == ("1", "3")
-    assert "land: warning: 1 of 3 rows are left out" in done.err
+    assert "land: warning: left out 1 of 3 rows" in done.err
 
 
 def test_scores_with_data_in_a_file(cli, scaled_file, table, tmp_path, in_units):
@@ -430,8 +452,19 @@ def test_select_shows_a_table(cli, table, tmp_path):
     arguments = ("select", table, "-x", "kind", "-k", "1", "-q", *LEAST)
     text = cli(*arguments, "--covariance-type", "diag", "-o", file).out
     assert land.load(file).covariance_type == "diag"
-    assert "chosen by bic: 1 components" in text
+    assert "chosen by bic: 1 component, sigma" in text
     assert "log_likelihood" in text
+
+
+def test_select_tells_when_held_out_rows_disagree():
+    common = {"error": "", "converged": True, "log_likelihood": 0.0, "aic": 0.0}
+    common |= {"sigma": 0.5, "seconds": 1.0}
+    rows = [
+        common | {"n_components": 2, "bic": 7.0, "held_out": -1.0},
+        common | {"n_components": 3, "bic": 5.0, "held_out": -2.0},
+    ]
+    assert "held-out rows prefer 2, sigma 0.5" in select._text(rows, rows[1], "bic")
+    assert "prefer" not in select._text(rows, rows[0], "bic")
 
 
 def test_select_that_is_interrupted_chooses_among_the_rest(

@@ -96,6 +96,14 @@ def test_without_a_checkpoint_a_fit_starts_anew(cli, moons):
     assert not (moons / "new.land.checkpoint").exists()
 
 
+def test_a_model_without_a_checkpoint_is_not_replaced(fails, moons):
+    output = moons / "ended.land"
+    output.write_bytes(b"a model")
+    message = fails("fit", moons / "data.csv", "-o", output, "--resume")
+    assert "without --resume it is fitted anew" in message
+    assert output.read_bytes() == b"a model"
+
+
 def test_the_checkpoint_of_other_settings(fails, moons):
     output = moons / "other.land"
     output.with_name("other.land.checkpoint").write_text("{}")

@@ -26,6 +26,7 @@ DEFAULTS = {
     "drop_missing": False,
     "ignore_text": False,
     "ignore_constant": False,
+    "standardize": False,
 }
 
 
@@ -326,6 +327,27 @@ def test_a_column_that_counts_is_suspicious(choose):
     _, warned = choose("id,b\n1,5\n2,9\n3,4\n")
     assert "column 'id' counts the rows" in warned[0]
     assert choose("id,b\n1,5\n2,9\n3,4\n", columns=["id,b"])[1] == []
+
+
+def test_a_column_of_few_whole_numbers_is_suspicious(choose):
+    rows = [f"{0.01 * k * k},{k % 2}" for k in range(20)]
+    text = "\n".join(["a,component", *rows])
+    _, warned = choose(text)
+    assert "column 'component' has a few whole numbers only" in warned[0]
+    assert "--labels 'component'" in warned[0]
+    assert choose(text, columns=["a,component"])[1] == []
+    counts = [f"{0.1 * k * k},{k * k + 1}" for k in range(20)]
+    assert choose("\n".join(["a,b", *counts]))[1] == []
+
+
+def test_columns_of_very_different_scale(choose):
+    text = "a,b\n1,5000\n2.5,9000\n3,4000\n"
+    (warning,) = choose(text)[1]
+    assert "column 'b' varies" in warning
+    assert "--standardize" in warning
+    assert choose(text, standardize=True)[1] == []
+    assert choose(text, expected=["a", "b"])[1] == []
+    assert choose(text.replace("000", "0"))[1] == []
 
 
 def test_columns_of_a_model_are_found_by_name(choose):

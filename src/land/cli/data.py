@@ -12,10 +12,12 @@ from land.cli.console import Console
 from land.cli.errors import CommandError
 from land.cli.problems import (
     constant_problem,
+    is_code,
     is_constant,
     is_row_number,
     listed,
     missing_problem,
+    scales_problem,
     text_problem,
 )
 from land.cli.tables import Table, read_table
@@ -76,7 +78,7 @@ def read_data(
     complete = np.all(np.isfinite(X), axis=1)
     if not complete.all():
         console.warn(
-            f"{np.sum(~complete)} of {len(X)} rows are left out: values are missing"
+            f"left out {np.sum(~complete)} of {len(X)} rows: values are missing"
         )
     data = Data(
         X=np.ascontiguousarray(X[complete]),
@@ -86,6 +88,10 @@ def read_data(
         label_name=None if label is None else table.names[label],
     )
     console.say(f"{len(data.X)} rows, columns {listed(data.names)}")
+    if expected is None and not options.standardize:
+        unequal = scales_problem(names, data.X)
+        if unequal is not None:
+            console.warn(unequal)
     return data
 
 
@@ -193,11 +199,18 @@ def _leave_out(
     if not chosen:
         raise CommandError(f"{table.source}: no column of numbers is left")
     for k in numeric:
-        if not options.columns and k in chosen and is_row_number(table.columns[k]):
-            name = table.names[k]
+        if options.columns or k not in chosen:
+            continue
+        name = table.names[k]
+        if is_row_number(table.columns[k]):
             console.warn(
                 f"column {name!r} counts the rows; if it means nothing, leave it out "
                 f"with --exclude {name!r}"
+            )
+        elif is_code(table.columns[k]):
+            console.warn(
+                f"column {name!r} has a few whole numbers only; if they name classes, "
+                f"keep it aside with --labels {name!r}"
             )
     return chosen
 

@@ -13,6 +13,9 @@ from land.cli.models import StoredModel
 
 # Columns that `land.plotting.plot_pairs` takes; of more, the first are drawn.
 _MOST_PAIRS, _MOST_COLUMNS = 8, 6
+# Standard deviations of the rings, in every kind of figure.
+_N_STD = 1.0
+_EXPENSE = r"expense of moving, $\log\sqrt{|M(x)|}$"
 # Axes of more unequal extent than this are not drawn to the same scale.
 _MOST_UNEQUAL = 8.0
 
@@ -22,7 +25,8 @@ def save_figure(figure: Any, path: Path) -> None:
     from land.estimators.archive import replacing
 
     with replacing(path) as stream:
-        figure.savefig(stream, format=path.suffix[1:].lower() or "png", dpi=200)
+        kind = path.suffix[1:].lower() or "png"
+        figure.savefig(stream, format=kind, dpi=200, bbox_inches="tight")
 
 
 def model_figure(stored: StoredModel, kind: str, points: np.ndarray, grid: int) -> Any:
@@ -64,12 +68,14 @@ def _plane(stored: StoredModel, kind: str, points: np.ndarray, grid: int) -> Any
         if kind == "density":
             _draw_density(ax, stored.model, points, grid)
         else:
-            plotting.plot_data(points, ax)
+            plotting.plot_data(points, ax, label="data")
             if kind == "metric":
-                plotting.plot_metric(stored.model.metric_, ax)
+                shading = plotting.plot_metric(stored.model.metric_, ax)
+                figure.colorbar(shading, ax=ax, label=_EXPENSE, shrink=0.8)
             else:
                 plotting.plot_responsibilities(stored.model, points, ax)
-            plotting.plot_means(stored.model, ax)
+            plotting.plot_means(stored.model, ax, label="mean")
+        figure.legend(loc="outside lower center", ncols=3)
         extents = np.ptp(points, axis=0)
         if extents.max() > _MOST_UNEQUAL * extents.min():
             ax.set_aspect("auto")  # a line is all that would be seen
@@ -81,7 +87,7 @@ def _draw_density(ax: Any, model: Any, points: np.ndarray, grid: int) -> None:
     """Density, data, means and covariances of a model in the plane."""
     from land import plotting
 
-    plotting.plot_data(points, ax, s=5, alpha=0.5)
+    plotting.plot_data(points, ax, s=5, alpha=0.5, label="data")
     try:
         plotting.plot_density(model, ax, grid=grid)
     except ValueError as error:
@@ -91,8 +97,9 @@ def _draw_density(ax: Any, model: Any, points: np.ndarray, grid: int) -> None:
             "the density is high in a few places between the lattice's points only; "
             "try a larger --grid, or 'land fit --standardize'"
         ) from None
-    plotting.plot_covariance(model, ax, n_std=1.0)
-    plotting.plot_means(model, ax)
+    ring, *_ = plotting.plot_covariance(model, ax, n_std=_N_STD)
+    ring.set_label("one standard deviation")
+    plotting.plot_means(model, ax, label="mean")
 
 
 def _pairs(stored: StoredModel, points: np.ndarray) -> Any:
@@ -103,7 +110,9 @@ def _pairs(stored: StoredModel, points: np.ndarray) -> Any:
     size = (5.0, 4.2) if dim == 2 else (2.3 * (dim - 1), 2.1 * (dim - 1))
     with _sheet(1, 1, size) as (figure, axes):
         axes[0, 0].remove()
-        panels = plotting.plot_pairs(stored.model, points, figure, names=[""] * dim)
+        panels = plotting.plot_pairs(
+            stored.model, points, figure, names=[""] * dim, n_std=_N_STD
+        )
         for (row, column), ax in np.ndenumerate(panels):
             if ax is not None:
                 edges = (row == dim - 2, column == 0)
@@ -118,7 +127,7 @@ def _view3d(stored: StoredModel, points: np.ndarray) -> Any:
     projection = {"projection": "3d"}
     with _sheet(1, 1, (5.6, 4.4), subplot_kw=projection) as (figure, axes):
         ax = axes[0, 0]
-        plotting.plot_view3d(stored.model, points, ax)
+        plotting.plot_view3d(stored.model, points, ax, n_std=_N_STD)
         ax.set_box_aspect(None, zoom=0.92)  # room for the name of the third
         for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
             axis.set_label_text(stored.columns[k])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,24 @@ class StoredModel:
             )
         values = self.model.score_samples(self.to_model(X), measure)
         return values - self.log_scale if measure == "lebesgue" else values
+
+    def gaussian_log_density(self, X: np.ndarray) -> np.ndarray | None:
+        """Log densities under normal distributions in the place of the model.
+
+        It is the scale to judge a model by: a Gaussian mixture with as many components,
+        fitted to the rows that the model's metric was learned from, if it was.
+        """
+        from sklearn.mixture import GaussianMixture
+
+        rows, count = self.model.metric_.landmarks, len(self.means())
+        if rows is None or len(rows) <= count:
+            return None
+        mixture = GaussianMixture(count, n_init=5, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a rough one will do
+            mixture.fit(rows)
+        values: np.ndarray = mixture.score_samples(self.to_model(X))
+        return values - self.log_scale
 
     def save(self, path: Path, console: Console) -> Path:
         """Write the model; if that fails, where it will not be lost."""

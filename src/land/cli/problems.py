@@ -10,6 +10,10 @@ import numpy as np
 from land.cli.text_tables import is_number
 
 _MOST_NAMED = 8
+# Columns that vary more unequally than this should be standardised.
+_MOST_UNEQUAL = 20.0
+# A column with no more different values than this, all whole numbers, may be a code.
+_MOST_CLASSES = 10
 
 
 def listed(names: Sequence[str]) -> str:
@@ -79,6 +83,26 @@ def is_constant(column: np.ndarray) -> bool:
     """Whether all values that are there are equal."""
     values = column[np.isfinite(column)]
     return not len(values) or bool(np.ptp(values) == 0.0)
+
+
+def scales_problem(names: Sequence[str], X: np.ndarray) -> str | None:
+    """Say so if columns vary on very different scales."""
+    spreads = X.std(axis=0)
+    if spreads.max() <= _MOST_UNEQUAL * spreads.min():
+        return None
+    wide, narrow = names[int(spreads.argmax())], names[int(spreads.argmin())]
+    return (
+        f"column {wide!r} varies {spreads.max() / spreads.min():.2g} times as much as "
+        f"{narrow!r}, and distances are hardly about the latter; --standardize gives "
+        "all columns the same say"
+    )
+
+
+def is_code(column: np.ndarray) -> bool:
+    """Whether a column looks like codes of a few classes."""
+    values = column[np.isfinite(column)]
+    few = len(np.unique(values)) <= min(_MOST_CLASSES, len(values) // 5)
+    return bool(few and np.all(values == np.round(values)))
 
 
 def is_row_number(column: np.ndarray) -> bool:

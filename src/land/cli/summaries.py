@@ -86,9 +86,8 @@ def model_text(result: dict[str, Any]) -> str:
         )
     state = "converged" if result["converged"] else "not converged"
     state = "interrupted" if result["interrupted"] else state
-    lines.append(
-        f"{state} after {result['steps']} steps, objective {_objective(result)}"
-    )
+    steps = f"{result['steps']} step{'s' * (result['steps'] != 1)}"
+    lines.append(f"{state} after {steps}, {_objective(result)}")
     return "\n".join([*lines, *_component_lines(result)])
 
 
@@ -117,8 +116,14 @@ def _component_lines(result: dict[str, Any]) -> list[str]:
 
 
 def _objective(result: dict[str, Any]) -> str:
-    value = result["objective"]
-    return "unknown" if value is None else f"{value:.6g}"
+    if result["objective"] is None:
+        return "objective unknown"
+    if result["class"] == "RiemannianKMeans":
+        return f"sum of squared distances {result['objective']:.6g}"
+    return (
+        f"objective {result['objective']:.6g} (mean negative log density with respect "
+        "to the metric's volume; 'land score' is with respect to dx)"
+    )
 
 
 def _n_rows(model: Any) -> int | None:

@@ -55,14 +55,14 @@ def read_table(path: Path, options: Any) -> Table:
     kind = path.suffix.lower()
     if source == "-":
         source, kind = "standard input", ".csv"
+    if source != "standard input" and not path.is_file():
+        reason = "is a folder" if path.is_dir() else "no such file"
+        raise CommandError(f"{source}: {reason}; check the path")
     if kind not in KINDS:
         raise CommandError(
             f"{source}: unknown kind of file {kind!r}; convert it to CSV, or name it "
             f"one of {', '.join(KINDS)}"
         )
-    if source != "standard input" and not path.is_file():
-        reason = "is a folder" if path.is_dir() else "no such file"
-        raise CommandError(f"{source}: {reason}; check the path")
     if kind in (".npy", ".npz"):
         table = _read_arrays(path, kind, options.array)
     elif kind in (".parquet", ".pq"):
@@ -73,7 +73,7 @@ def read_table(path: Path, options: Any) -> Table:
             cells = read_text(source, stream.read(), kind, options)
         table = Table(source, *_columns(cells, options.decimal), cells.header)
     if not table.columns or not len(table):
-        raise CommandError(f"{source}: the file has no rows of data")
+        raise CommandError(f"{source}: the file has no rows of data; add some")
     return table
 
 

@@ -91,6 +91,7 @@ def compare(
                 ax.set(xlim=panels[0].get_xlim(), ylim=panels[0].get_ylim())
                 ax.set(xticks=[], yticks=[])
                 ax.set_title(_title(rows[-1]), fontsize=9)
+            panels[0].set_ylabel(case.name)
     return Comparison(rows, figure, warned)
 
 
@@ -157,6 +158,7 @@ def _draw(ax: Axes, model: Any, data: np.ndarray, grid: int) -> None:
 
 
 def _title(row: dict[str, Any]) -> str:
+    density = f"held-out log density {row['held_out_log_density']:.2f}"
     if row["f_measure"] is None:
-        return f"{row['model']}: log density {row['held_out_log_density']:.2f}"
-    return f"{row['model']}: F-measure {row['f_measure']:.2f}"
+        return f"{row['model']}\n{density}"
+    return f"{row['model']}, F-measure {row['f_measure']:.2f}\n{density}"

@@ -1,9 +1,9 @@
 """Fit a LAND, or a mixture of them, to the rows of a table.
 
-An interrupt (Ctrl-C) ends the fit early: the model reached so far is written, marked
-as interrupted, and the exit code is 130. The same command with --resume goes on from
-there, as it does after a crash: the progress of a fit is kept beside its model, in
-MODEL.checkpoint, until it has ended.
+An interrupt (Ctrl-C) ends the fit early: the model reached so far is written, if there
+is one yet, marked as interrupted, and the exit code is 130. Once the search for a start
+has ended, the progress of a fit is kept beside its model, in MODEL.checkpoint, until it
+has ended: the same command with --resume goes on from there, also after a crash.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         "1 component" if options.components == 1 else f"{options.components} components"
     )
     started = time.perf_counter()
-    with console.working(f"fitting {what}"):
+    with console.working(f"fitting {what} (the first steps compile)"):
         model = build(options, console)
         X = data.X if scaling is None else (data.X - scaling[0]) / scaling[1]
         model.fit(X, checkpoint=checkpoint)
@@ -83,14 +83,20 @@ def run(options: argparse.Namespace, console: Console) -> int:
     stored = describe_new(model, data, scaling)
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output, console)
+    if len(X) <= model.n_parameters_:
+        console.warn(
+            f"{len(X)} rows are few for {model.n_parameters_} parameters; the model "
+            "says more about these rows than about others"
+        )
     result = summary(stored) | {"seconds": seconds, "model": str(options.output)}
     if not interrupted:
         result |= agreement(stored, data, console)
     console.result(_text(result), result)
     if interrupted:
+        resumable = checkpoint is not None and checkpoint.exists()
         console.error(
-            f"interrupted; the model so far is in {options.output}"
-            + ("; --resume goes on" if checkpoint and checkpoint.exists() else "")
+            f"interrupted; the model so far is in {options.output}; "
+            + ("--resume goes on" if resumable else "too early for --resume to go on")
         )
         return INTERRUPTED
     return 0
@@ -145,6 +151,12 @@ def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
             raise UsageError("--resume needs an ordinary file for -o, and --n-init 1")
         return None
     if options.resume and not path.exists():
+        if output.exists():
+            raise CommandError(
+                f"there is no {path} to go on from, and {output} is there: its fit has "
+                "ended, or was interrupted too early; without --resume it is fitted "
+                "anew"
+            )
         console.say(f"there is no {path}: fitting from the start")
     if path.exists() and not options.resume:
         raise CommandError(

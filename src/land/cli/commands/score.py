@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import Any
 
 from land.cli import options as shared
 from land.cli.console import Console
@@ -53,7 +54,25 @@ def run(options: argparse.Namespace, console: Console) -> int:
         f"{len(values)} rows: mean log density {result['mean_log_density']:.6g}, "
         f"AIC {result['aic']:.6g}, BIC {result['bic']:.6g}"
     )
+    gaussian = None
+    if options.measure == "lebesgue":
+        gaussian = stored.gaussian_log_density(data.X)
+    if gaussian is not None:
+        result["gaussian_mean_log_density"] = float(gaussian.mean())
+        text += f"\n{_compared(result)}"
     columns = row_columns(data, options.with_data) | {"log_density": values}
     listed = {"row": data.rows, "log_density": values}
     deliver(options, console, columns, "log densities", result, listed, text)
     return 0
+
+
+def _compared(result: dict[str, Any]) -> str:
+    """How the model does beside normal distributions."""
+    ours, theirs = result["mean_log_density"], result["gaussian_mean_log_density"]
+    text = f"a Gaussian mixture with as many components: {theirs:.6g}"
+    if ours >= theirs:
+        return text
+    return (
+        f"{text}; for a better density try 'land fit' with a larger --rho, or --volume "
+        "exact (small values of rho are for means and clusters)"
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,17 @@ def _text(rows: list[dict[str, Any]], best: dict[str, Any], criterion: str) -> s
         cells = "  ".join(f"{row[name]:>14.6g}" for name in _SHOWN)
         lines.append(cells + ("" if row["converged"] else "  not converged"))
     sigma = f", sigma {best['sigma']:.4g}"
-    lines.append(f"chosen by {criterion}: {best['n_components']} components{sigma}")
+    plural = "s" * (best["n_components"] != 1)
+    lines.append(
+        f"chosen by {criterion}: {best['n_components']} component{plural}{sigma}"
+    )
+    known = [row for row in rows if not row["error"] and isfinite(row["held_out"])]
+    rival = max(known, key=lambda row: row["held_out"], default=best)
+    if rival["held_out"] > best["held_out"]:
+        lines.append(
+            f"held-out rows prefer {rival['n_components']}, sigma "
+            f"{rival['sigma']:.4g}: --criterion held_out would choose by them"
+        )
     return "\n".join(lines)
 
 
