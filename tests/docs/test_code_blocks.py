@@ -24,7 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Blocks that need real data: they must parse, and their imports must work.
 NEED_DATA = {"docs/datasets.md"}
-SLOW = {"README.md", "docs/choosing.md", "docs/extending.md", "docs/tutorial.md"}
+SLOW = {
+    "README.md",
+    "docs/choosing.md",
+    "docs/cluster.md",
+    "docs/extending.md",
+    "docs/tutorial.md",
+}
 OTHER_PROGRAMS = {"make", "pip", ".venv/bin/python"}
 # Appended to commands: what is tested is that they work, not what they find.
 _FAST_FIT = ["--n-samples", "100", "--tol", "0.05", "--method", "least_squares"]

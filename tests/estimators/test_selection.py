@@ -114,11 +114,11 @@ def _seed_holding_out(row, n):
 def test_criteria_decide(monkeypatch, pair):
     values = {1: (3.0, 1.0, -1.0), 2: (1.0, 2.0, -2.0), 3: (2.0, 3.0, -0.5)}
 
-    def fake(position, model, X, parts):
+    def fake(model, X, parts):
         row = selection._empty_row(model)
         bic, aic, held_out = values[model.n_components]
         row.update(bic=bic, aic=aic, held_out=held_out)
-        return selection._Candidate(position, row, model)
+        return selection._Candidate(row, model)
 
     monkeypatch.setattr(selection, "_fit_candidate", fake)
     chosen = {
@@ -133,10 +133,10 @@ def test_criteria_decide(monkeypatch, pair):
 def test_grid_is_the_product_without_repetitions(monkeypatch, pair):
     seen = []
 
-    def fake(position, model, X, parts):
+    def fake(model, X, parts):
         seen.append((model.n_components, model.sigma, model.rho, model.random_state))
         row = selection._empty_row(model) | {"bic": 0.0}
-        return selection._Candidate(position, row, model)
+        return selection._Candidate(row, model)
 
     monkeypatch.setattr(selection, "_fit_candidate", fake)
     template = land.LANDMixture(sigma=0.7, rho=0.1, random_state=5)
@@ -269,10 +269,10 @@ def _interrupt_fit_number(number):
 def test_a_broken_pool_does_not_lose_the_finished(monkeypatch, pair):
     whole = selection._fit_candidate
 
-    def dying(position, model, X, parts):
-        if position == 1:
+    def dying(model, X, parts):
+        if model.n_components == 2:
             raise SystemError("killed")
-        return whole(position, model, X, parts)
+        return whole(model, X, parts)
 
     monkeypatch.setattr(selection, "_fit_candidate", dying)
     with pytest.warns(RuntimeWarning, match="only 1 of 2 candidates.*killed"):

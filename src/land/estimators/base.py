@@ -22,6 +22,7 @@ from land._validation import check_count, check_points, check_positive
 from land.density.likelihood import Measure
 from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
 from land.estimators.chunks import in_chunks
+from land.estimators.parallel import check_n_jobs
 from land.estimators.scoring import component_log_densities
 from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, Snapshot, Step
 from land.metrics import LocalDiagonalMetric, Metric
@@ -43,8 +44,8 @@ _TOO_SMALL, _TOO_LARGE = 0.5, 3.0
 class RiemannianEstimator(BaseEstimator):
     """Base of the estimators that learn from data with a Riemannian metric.
 
-    Subclasses have the parameters `sigma`, `rho`, `metric`, `max_iter`, `tol`
-    and `random_state`.
+    Subclasses have the parameters `sigma`, `rho`, `metric`, `max_iter`, `tol`,
+    `random_state` and `n_jobs`.
     """
 
     def save(
@@ -66,7 +67,8 @@ class RiemannianEstimator(BaseEstimator):
         Notes
         -----
         A metric of your own is not stored, as code cannot be: hand it to `land.load`
-        again. `callback`, and a `random_state` that is not an integer, are left out.
+        again. `callback`, `n_jobs`, and a `random_state` that is not an integer, are
+        left out.
         """
         from land.estimators import files  # it knows all estimators
 
@@ -80,6 +82,7 @@ class RiemannianEstimator(BaseEstimator):
         **options: Any,
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
+        check_n_jobs(self.n_jobs)
         data = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         weights = check_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
@@ -228,7 +231,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             volume=self.volume,
             measure=measure,
         )
-        return in_chunks(function, self._validate_points(X))
+        return in_chunks(function, self._validate_points(X), self.n_jobs)
 
 
 def check_choice(name: str, value: Any) -> Any:

@@ -23,7 +23,7 @@ PathLike = str | os.PathLike[str]
 
 _FORMAT, _VERSION = "land checkpoint", 1
 # Parameters that do not change what is fitted; the metric is known by its values.
-_IRRELEVANT = ("callback", "verbose", "metric")
+_IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
 _PROBES = 16
 
 

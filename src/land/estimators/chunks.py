@@ -1,4 +1,4 @@
-"""Many rows in chunks: memory is bounded, and progress can be heard of."""
+"""Many rows in chunks: memory is bounded, work is shared, progress can be heard of."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextvars import ContextVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from land.estimators.parallel import spread
 
 Array = NDArray[np.float64]
 RowFunction = Callable[[Array], Array]
@@ -30,27 +32,24 @@ def heard_by(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-def in_chunks(function: RowFunction, rows: Array) -> Array:
-    """Values of a function of rows, (n, ...), computed for one chunk after the other.
+def in_chunks(function: RowFunction, rows: Array, n_jobs: int | None = None) -> Array:
+    """Values of a function of rows, (n, ...), computed chunk by chunk.
 
     Chunks are runs of rows of about equal size, which depends on the number of rows and
-    dimensions only.
+    dimensions only: values do not depend on `n_jobs`.
     """
+    size = max(1, min(_MOST_ROWS, _MOST_VALUES // rows.shape[1]))
+    chunks = np.array_split(rows, -(-len(rows) // size))
+    starts = np.cumsum([0, *(len(chunk) for chunk in chunks)])
     listener = _listener.get()
     values: Array | None = None
     done = 0
-    for chunk in _chunks(rows):
-        found = function(chunk)
+    for position, found in spread(function, chunks, n_jobs):
         if values is None:
             values = np.empty((len(rows), *found.shape[1:]))
-        values[done : done + len(chunk)] = found
-        done += len(chunk)
+        values[starts[position] : starts[position + 1]] = found
+        done += len(found)
         if listener is not None:
             listener(done, len(rows))
     assert values is not None
     return values
-
-
-def _chunks(rows: Array) -> list[Array]:
-    size = max(1, min(_MOST_ROWS, _MOST_VALUES // rows.shape[1]))
-    return np.array_split(rows, -(-len(rows) // size))

@@ -39,6 +39,8 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         Stop when no centre moves by more than this share of the clusters' spread.
     random_state : None, int or RandomState
         Randomness of the first centres.
+    n_jobs : int or None
+        Number of processes that compute distances to new points, see `LAND`.
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         max_iter: int = 100,
         tol: float = 1e-4,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.sigma = sigma
@@ -80,6 +83,7 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters.
@@ -135,7 +139,7 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         function = partial(
             distances_to, metric=self.metric_, centers=self.cluster_centers_
         )
-        distances = in_chunks(function, self._validate_points(X))
+        distances = in_chunks(function, self._validate_points(X), self.n_jobs)
         warn_about_points(distances.sum(axis=1), "their distances are NaN")
         return distances
 

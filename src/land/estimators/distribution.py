@@ -73,6 +73,10 @@ class LAND(RiemannianDensity):
         Whether to report every step on the standard error stream.
     callback : callable or None
         Called with a `Step` after every step.
+    n_jobs : int or None
+        Number of processes that score points, a chunk of about a thousand at a time,
+        see joblib; -1 for one on each core. None is one, or what
+        `joblib.parallel_config` says. Results do not depend on it.
 
     Attributes
     ----------
@@ -133,6 +137,7 @@ class LAND(RiemannianDensity):
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.sigma = sigma
         self.rho = rho
@@ -148,6 +153,7 @@ class LAND(RiemannianDensity):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.n_jobs = n_jobs
 
     def fit(
         self,
@@ -224,7 +230,7 @@ class LAND(RiemannianDensity):
         """
         check_is_fitted(self)
         function = partial(tangents_at, metric=self.metric_, mean=self.mean_)
-        tangents = in_chunks(function, self._validate_points(X))
+        tangents = in_chunks(function, self._validate_points(X), self.n_jobs)
         warn_about_points(tangents[:, 0], "their tangents are NaN")
         return tangents
 

@@ -35,7 +35,7 @@ CLASSES: dict[str, type[RiemannianEstimator]] = {
     each.__name__: each for each in (LAND, LANDMixture, RiemannianKMeans)
 }
 # Parameters that mean nothing in another process.
-_NOT_STORED = ("callback",)
+_NOT_STORED = ("callback", "n_jobs")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 # A metric is the same if its tensors at the means agree to this relative error.
 _SAME_METRIC = 1e-6
@@ -89,7 +89,7 @@ def load(
     LAND, LANDMixture or RiemannianKMeans
         A fitted model that scores, predicts and samples as the one that was saved, bit
         for bit. Its `random_state` is None if it was not an integer, and it has no
-        `callback`.
+        `callback` and no `n_jobs`.
 
     Raises
     ------

@@ -73,7 +73,7 @@ class LANDMixture(RiemannianDensity):
         nearest along geodesics).
     n_init : int
         Number of fits with different randomness; the best one is kept.
-    n_samples, max_iter, tol, random_state, verbose, callback
+    n_samples, max_iter, tol, random_state, verbose, callback, n_jobs
         See `LAND`; `tol` applies to the fall of the objective in EM steps.
 
     Attributes
@@ -122,6 +122,7 @@ class LANDMixture(RiemannianDensity):
         random_state: Any = None,
         verbose: int = 0,
         callback: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.sigma = sigma
@@ -139,6 +140,7 @@ class LANDMixture(RiemannianDensity):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+        self.n_jobs = n_jobs
 
     def fit(
         self,

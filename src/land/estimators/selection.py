@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -18,10 +19,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from land._validation import check_count, check_positive
 from land.estimators.mixture import LANDMixture
+from land.estimators.parallel import check_n_jobs, spread
 
 Criterion = Literal["bic", "aic", "held_out"]
 Row = dict[str, Any]
@@ -66,7 +67,6 @@ class Selection:
 class _Candidate(NamedTuple):
     """A row of the table, and the model behind it if it could be fitted."""
 
-    position: int
     row: Row
     model: LANDMixture | None
 
@@ -111,8 +111,9 @@ def select(
         Share of the rows held out, between 0 and 1.
     n_jobs : int, optional
         Number of candidates fitted at the same time, in processes of their own (see
-        joblib; -1 for one on each core). Each process compiles for itself, which takes
-        some seconds: one job is faster for a few small fits, and on an accelerator.
+        joblib; -1 for one on each core). None is one, or what `joblib.parallel_config`
+        says. Each process compiles for itself, which takes some seconds: one job is
+        faster for a few small fits, and on an accelerator.
     random_state : None, int or RandomState
         Randomness of the fits and of the choice of the held-out rows, the same for all
         candidates. With an integer, the chosen model is the one that a `LANDMixture` of
@@ -212,18 +213,12 @@ def _fit_all(
     reported: Criterion | None,
 ) -> list[_Candidate]:
     """Fit all candidates; those that nothing came back from carry the reason."""
-    # Whoever is ready comes first; data are sent as they are, since models that refer
-    # to joblib's temporary files would not outlive them.
-    parallel = Parallel(n_jobs, return_as="generator_unordered", max_nbytes=None)
-    jobs = (
-        delayed(_fit_candidate)(position, model, X, parts)
-        for position, model in enumerate(models)
-    )
+    fit = partial(_fit_candidate, X=X, parts=parts)
     done: dict[int, _Candidate] = {}
     reason = ""
     try:
-        for candidate in parallel(jobs):
-            done[candidate.position] = candidate
+        for position, candidate in spread(fit, models, n_jobs):
+            done[position] = candidate
             if reported is not None:
                 _report(candidate.row, reported, len(done), len(models))
     except KeyboardInterrupt:
@@ -246,12 +241,12 @@ def _fit_all(
                 stacklevel=3,
             )
     return [
-        done.get(position, _Candidate(position, _empty_row(model, reason), None))
+        done.get(position, _Candidate(_empty_row(model, reason), None))
         for position, model in enumerate(models)
     ]
 
 
-def _fit_candidate(position: int, model: LANDMixture, X: Any, parts: Any) -> _Candidate:
+def _fit_candidate(model: LANDMixture, X: Any, parts: Any) -> _Candidate:
     """Fit and score one candidate; what goes wrong is written into its row."""
     row = _empty_row(model)
     fitted: LANDMixture | None = None
@@ -269,7 +264,7 @@ def _fit_candidate(position: int, model: LANDMixture, X: Any, parts: Any) -> _Ca
     row["seconds"] = time.perf_counter() - start
     messages = dict.fromkeys(str(each.message) for each in caught)
     row["warnings"] = "; ".join(messages)
-    return _Candidate(position, row, fitted)
+    return _Candidate(row, fitted)
 
 
 def _fit(model: LANDMixture, X: Any) -> LANDMixture:
@@ -399,12 +394,7 @@ def _check_options(criterion: Any, held_out: Any, test_size: Any, n_jobs: Any) -
         raise ValueError(f"held_out must be True or False, got {held_out!r}")
     if not 0.0 < check_positive("test_size", test_size) < 1.0:
         raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}")
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
-    ):
-        raise ValueError(
-            f"n_jobs must be None or an integer other than 0, got {n_jobs!r}"
-        )
+    check_n_jobs(n_jobs)
 
 
 def _check_enough_rows(n: int, test_size: float) -> None:

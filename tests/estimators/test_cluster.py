@@ -1,0 +1,110 @@
+"""Work on a real Dask cluster: a scheduler and two worker processes on loopback."""
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from dask.distributed import Client, LocalCluster
+
+import land
+from land.estimators import chunks
+from land.estimators.parallel import spread
+from land.metrics import EuclideanMetric, FunctionMetric
+
+pytestmark = pytest.mark.slow  # each worker imports and compiles for itself
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each with one thread; one that dies is replaced."""
+    local = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,  # it would report the worker that is killed
+    )
+    with Client(local) as client:
+        yield client
+    with contextlib.suppress(TimeoutError):  # on a busy machine workers end later
+        local.close()
+
+
+@pytest.fixture
+def many_chunks(monkeypatch):
+    """Eight rows to a chunk, so that little data are many jobs."""
+    monkeypatch.setattr(chunks, "_MOST_ROWS", 8)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two normal clouds far apart."""
+    rng = np.random.default_rng(3)
+    return np.concatenate([rng.normal(size=(30, 2)), 8.0 + rng.normal(size=(30, 2))])
+
+
+def test_both_workers_take_part(cluster):
+    with joblib.parallel_config(backend="dask"):
+        found = dict(spread(_wait, range(8), None))
+    assert sorted(found) == list(range(8))
+    assert set(found.values()) == set(cluster.run(os.getpid).values())
+
+
+def _wait(job):
+    time.sleep(0.2)
+    return os.getpid()
+
+
+def test_scores_are_those_of_this_process(cluster, many_chunks, arc):
+    model = land.LAND(method="least_squares", n_samples=200, random_state=0).fit(arc)
+    here = model.score_samples(arc)
+    with joblib.parallel_config(backend="dask"):
+        there = model.score_samples(arc)
+    np.testing.assert_array_equal(there, here)
+
+
+def test_candidates_are_those_of_this_process(cluster, pair):
+    template = land.LANDMixture(
+        metric=EuclideanMetric(2), method="least_squares", n_samples=200
+    )
+    here = land.select(pair, (1, 2), estimator=template, random_state=0)
+    with joblib.parallel_config(backend="dask"):
+        there = land.select(pair, (1, 2), estimator=template, random_state=0)
+    for name in ("aic", "bic", "log_likelihood", "objective", "converged"):
+        assert there.table[name].tolist() == here.table[name].tolist()
+    np.testing.assert_array_equal(there.model.means_, here.model.means_)
+
+
+# It is so if the worker that dies is the only one yet to hold what was scattered.
+@pytest.mark.filterwarnings("ignore:.*lost by their workers:RuntimeWarning")
+def test_a_worker_that_is_killed_costs_time_but_not_the_result(
+    cluster, many_chunks, pair, tmp_path
+):
+    victim = next(iter(cluster.run(os.getpid).values()))
+    metric = FunctionMetric(_deadly(victim, tmp_path / "killed"), dim=2)
+    model = land.RiemannianKMeans(2, metric=metric, random_state=0).fit(pair)
+    here = model.transform(pair)
+    with joblib.parallel_config(backend="dask"):
+        there = model.transform(pair)
+    np.testing.assert_array_equal(there, here)
+    assert (tmp_path / "killed").exists()
+    cluster.wait_for_workers(2)
+
+
+def _deadly(victim: int, marker: Path):
+    """A flat metric that one worker dies of while it compiles."""
+    scale = np.array([2.0, 1.0])
+
+    def fn(point):
+        if os.getpid() == victim:
+            marker.touch()
+            os.kill(victim, signal.SIGKILL)
+        return scale + 0.0 * point
+
+    return fn

@@ -1,0 +1,89 @@
+"""Jobs in several threads, which need no processes to test what becomes of them."""
+
+import threading
+
+import joblib
+import numpy as np
+import pytest
+
+from land.estimators.chunks import in_chunks
+from land.estimators.parallel import spread
+
+lost: list[int] = []
+
+
+@pytest.fixture
+def threads():
+    """Two threads do what would be done by processes."""
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        yield
+
+
+def _square(number):
+    return number**2
+
+
+def _square_or_die(number):
+    """Square a number; the first attempt at 5 fails."""
+    if number == 5 and not lost:
+        lost.append(number)
+        raise SystemError("killed")
+    return number**2
+
+
+def test_results_have_their_positions(threads):
+    expected = {number: number**2 for number in range(10)}
+    assert dict(spread(_square, range(10), None)) == expected
+
+
+def test_what_is_lost_is_given_out_again(threads):
+    lost.clear()
+    with pytest.warns(RuntimeWarning, match="lost by their workers.*SystemError: kill"):
+        found = dict(spread(_square_or_die, range(10), None))
+    assert lost == [5]
+    assert found == {number: number**2 for number in range(10)}
+
+
+@pytest.mark.filterwarnings("ignore:.*lost by their workers:RuntimeWarning")
+def test_what_is_lost_twice_is_an_error(threads):
+    with pytest.raises(ZeroDivisionError):
+        list(spread(lambda number: 1 / number, range(4), None))
+
+
+def test_one_after_the_other_unless_told():
+    lock = threading.Lock()  # which could not travel
+
+    def job(number):
+        with lock:
+            return number, threading.current_thread()
+
+    here = threading.current_thread()
+    assert list(spread(job, range(3), None)) == [(k, (k, here)) for k in range(3)]
+
+
+def test_a_single_job_stays_here(threads):
+    found = spread(lambda job: threading.current_thread(), [0], None)
+    assert list(found) == [(0, threading.current_thread())]
+
+
+def test_jobs_do_not_spread_any_further(threads):
+    found = spread(lambda job: joblib.effective_n_jobs(None), range(4), None)
+    assert [result for _, result in found] == [1] * 4
+
+
+def test_chunks_are_the_same_for_any_number_of_jobs(threads):
+    rows = np.random.default_rng(0).normal(size=(3000, 2))
+
+    def about_their_mean(rows):  # depends on what is in a chunk
+        return rows - rows.mean(axis=0)
+
+    with joblib.parallel_config(backend="sequential"):
+        here = in_chunks(about_their_mean, rows)
+    np.testing.assert_array_equal(in_chunks(about_their_mean, rows), here)
+    np.testing.assert_array_equal(in_chunks(about_their_mean, rows, 3), here)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
+def test_numbers_of_jobs_that_make_no_sense(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or an integer other"):
+        list(spread(_square, range(2), n_jobs))
