@@ -71,7 +71,7 @@ def _plane(stored: StoredModel, kind: str, points: np.ndarray, grid: int) -> Any
             plotting.plot_data(points, ax, label="data")
             if kind == "metric":
                 shading = plotting.plot_metric(stored.model.metric_, ax)
-                figure.colorbar(shading, ax=ax, label=_EXPENSE, shrink=0.8)
+                figure.colorbar(shading, ax=ax, label=_EXPENSE, shrink=0.7)
             else:
                 plotting.plot_responsibilities(stored.model, points, ax)
             plotting.plot_means(stored.model, ax, label="mean")
