@@ -62,7 +62,8 @@ def test_axes_have_the_units_of_the_table(scaled_file, in_units):
     stored = load_model(scaled_file)
     points = stored.to_model(in_units)
     figure = model_figure(stored, "metric", points, 5)
-    (ax,) = figure.axes
+    ax, shades = figure.axes
+    assert "expense" in shades.get_ylabel()
     across, up = ax.child_axes
     assert across.get_xlabel() == "across"
     assert up.get_ylabel() == "up"

@@ -47,28 +47,41 @@ def whole(run, moons):
     return land.load(moons / "whole.land")
 
 
+@pytest.fixture
+def stop(command, environment, moons):
+    """Stop a fit by a signal as soon as there is a checkpoint; its code and messages."""
+
+    def fit(name):
+        kept = moons / f"{name}.land.checkpoint"
+        running = subprocess.Popen(
+            [*command, "fit", "data.csv", *SLOW, "-o", f"{name}.land"],
+            env=environment,
+            cwd=moons,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            while not kept.exists() and running.poll() is None:
+                time.sleep(0.005)
+            running.send_signal(getattr(signal, name))
+            _, messages = running.communicate(timeout=60)
+        finally:
+            running.kill()
+        return running.returncode, messages
+
+    return fit
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
-def test_the_same_model_as_without_an_interrupt(
-    command, environment, run, whole, moons, name
-):
+def test_the_same_model_as_without_an_interrupt(run, stop, whole, moons, name):
     kept = moons / f"{name}.land.checkpoint"
-    running = subprocess.Popen(
-        [*command, "fit", "data.csv", *SLOW, "-o", f"{name}.land"],
-        env=environment,
-        cwd=moons,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        while not kept.exists() and running.poll() is None:
-            time.sleep(0.005)
-        running.send_signal(getattr(signal, name))
-        _, messages = running.communicate(timeout=60)
-    finally:
-        running.kill()
-    assert running.returncode != 0
+    for _ in range(3):  # on a busy machine a fit may end before the signal is sent
+        code, messages = stop(name)
+        if code != 0:
+            break
+    assert code != 0
     if name == "SIGINT":
-        assert running.returncode == 130
+        assert code == 130
         assert b"--resume goes on" in messages
     assert kept.exists()
 
