@@ -49,7 +49,7 @@ def whole(run, moons):
 
 @pytest.fixture
 def stop(command, environment, moons):
-    """Stop a fit by a signal as soon as there is a checkpoint; its code and messages."""
+    """Stop a fit as soon as there is a checkpoint; its code and messages."""
 
     def fit(name):
         kept = moons / f"{name}.land.checkpoint"
