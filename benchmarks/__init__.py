@@ -17,6 +17,7 @@ NAMES = (
     "scaling",
     "scaling_data",
     "accelerator",
+    "cluster",
     "cold",
     "memory",
 )

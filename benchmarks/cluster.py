@@ -1,0 +1,68 @@
+"""Scoring many points on a Dask cluster of this machine: two workers against one.
+
+joblib does not hand work to a cluster with a single thread, so one worker is this
+process itself.
+"""
+
+import joblib
+import numpy as np
+from dask.distributed import Client, LocalCluster
+
+import land
+from benchmarks.common import Column, Table, best_and_median, seconds
+
+N_POINTS, QUICK_POINTS = 16 * 1024, 2 * 1024
+WORKERS = 2
+
+
+def run(quick: bool) -> list[Table]:
+    """Times of the same call in this process and on the cluster, in turns."""
+    n = QUICK_POINTS if quick else N_POINTS
+    data = land.datasets.make_half_ellipse(300, random_state=0)
+    points = land.datasets.make_half_ellipse(n, random_state=1)
+    model = land.LAND(method="least_squares", n_samples=300, random_state=0).fit(data)
+    values, times = [], {1: [], WORKERS: []}
+
+    def score() -> None:
+        values.append(model.score_samples(points))
+
+    cluster = LocalCluster(
+        n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0"
+    )
+    with cluster, Client(cluster):
+        for turn in range(2 if quick else 4):
+            alone = seconds(score)
+            with joblib.parallel_config(backend="dask"):
+                shared = seconds(score)
+            if turn:  # the first turn compiles
+                times[1].append(alone)
+                times[WORKERS].append(shared)
+    table = Table(
+        title="Scoring points on a Dask cluster of this machine",
+        columns=[
+            Column("workers", "workers"),
+            Column("median_s", "s", ".1f"),
+            Column("rate", "points/s", ".0f"),
+            Column("ratio", "speed-up", ".2f"),
+            Column("difference", "largest difference", ".0e"),
+        ],
+        notes=(
+            f"{n} points, LAND on the half-ellipse (N=300, automatic sigma and rho), "
+            "density in dx; warm, medians of calls in turns. One process of JAX uses "
+            "more than one core by itself, so two workers on two cores cannot gain a "
+            "factor of two. Differences are between the two, over all points."
+        ),
+    )
+    medians = {count: best_and_median(own)[1] for count, own in times.items()}
+    difference = float(np.max(np.abs(values[-1] - values[-2])))
+    for count, median in medians.items():
+        table.rows.append(
+            {
+                "workers": count,
+                "median_s": median,
+                "rate": n / median,
+                "ratio": medians[1] / median,
+                "difference": difference,
+            }
+        )
+    return [table]
