@@ -45,10 +45,13 @@ def claims_table() -> str:
         numbers = json.loads(file.read_text(encoding="utf-8"))
         minutes = numbers["pieces"]["seconds"] / 60.0
         for claim in numbers["claims"]:
-            lines.append(
-                f"| [{name}](reproduction/{name}.md) | {claim['quote']} "
-                f"({claim['where']}) | **{WORDS[claim['answer']]}** | {minutes:.0f} min |"
+            cells = (
+                f"[{name}](reproduction/{name}.md)",
+                f"{claim['quote']} ({claim['where']})",
+                f"**{WORDS[claim['answer']]}**",
+                f"{minutes:.0f} min",
             )
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
