@@ -1,10 +1,12 @@
 """What all benchmarks share: timing, tables, the machine, fresh processes."""
 
+import cProfile
 import datetime
 import importlib.metadata
 import json
 import os
 import platform
+import pstats
 import subprocess
 import sys
 import time
@@ -105,6 +107,36 @@ def _provenance(run: dict[str, Any]) -> str:
         f"before it: {where['cpu']}, {where['cores']} cores, {where['memory_gib']:.0f} "
         f"GiB, {where['platform']}; {versions}, commit {where['commit']}.*"
     )
+
+
+# Functions of a fit whose cumulative times add up to the whole, by file and name.
+PARTS = {
+    "log maps": ("logarithm.py", "log_map"),
+    "rays of the constants": ("nodes.py", "volumes_along_rays"),
+    "covariances": ("precision.py", "solve_precision"),
+}
+
+
+def time_split(title: str, fit: Callable[[], Any]) -> Table:
+    """Shares of a fit's time, by the profiler."""
+    table = Table(
+        title=title, columns=[Column("part", "part"), Column("share", "share", ".0%")]
+    )
+    profile = cProfile.Profile()
+    profile.runcall(fit)
+    stats = pstats.Stats(profile)
+    left = 1.0
+    for part, (file, name) in PARTS.items():
+        spent = sum(
+            cumulative
+            for (path, _, function), (*_, cumulative, _) in stats.stats.items()
+            if path.endswith(file) and function == name
+        )
+        share = spent / stats.total_tt
+        left -= share
+        table.rows.append({"part": part, "share": share})
+    table.rows.append({"part": "all else", "share": left})
+    return table
 
 
 def machine() -> dict[str, Any]:

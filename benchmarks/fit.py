@@ -3,20 +3,18 @@
 Run as a module (``python -m benchmarks.fit``) this is the fresh process of a cold fit.
 """
 
-import cProfile
 import json
-import pstats
 import time
 
-from benchmarks.common import Column, Table, best_and_median, in_fresh_process
+from benchmarks.common import (
+    Column,
+    Table,
+    best_and_median,
+    in_fresh_process,
+    time_split,
+)
 
 SIGMA, RHO = 0.3, 1e-3
-# Functions whose cumulative times add up to the whole, by file and name.
-PARTS = {
-    "log maps": ("logarithm.py", "log_map"),
-    "rays of the constant": ("nodes.py", "volumes_along_rays"),
-    "covariance steps": ("precision.py", "solve_precision"),
-}
 
 
 def run(quick: bool) -> list[Table]:
@@ -64,30 +62,8 @@ def run(quick: bool) -> list[Table]:
                 "n_exp_maps": model.n_exp_maps_,
             }
         )
-    return [table, split()]
-
-
-def split() -> Table:
-    """Shares of a warm fit with the defaults, by the profiler."""
-    table = Table(
-        title="Where the time of a warm fit goes",
-        columns=[Column("part", "part"), Column("share", "share", ".0%")],
-    )
-    profile = cProfile.Profile()
-    profile.runcall(fit, {})
-    stats = pstats.Stats(profile)
-    left = 1.0
-    for part, (file, name) in PARTS.items():
-        spent = sum(
-            cumulative
-            for (path, _, function), (*_, cumulative, _) in stats.stats.items()
-            if path.endswith(file) and function == name
-        )
-        share = spent / stats.total_tt
-        left -= share
-        table.rows.append({"part": part, "share": share})
-    table.rows.append({"part": "all else", "share": left})
-    return table
+    shares = time_split("Where the time of a warm fit goes", lambda: fit({}))
+    return [table, shares]
 
 
 def fit(options: dict):
