@@ -264,7 +264,8 @@ def _table(rows: list[dict], settings: dict) -> str:
                 lines.append([STYLES[kind][0] + extra, volume, *values])
     return (
         "Mean negative log-likelihood of the models' samples under the true density, "
-        f"mean over {settings['n_sets']} sets ± standard error.\n\n"
+        f"mean over {settings['n_sets']} sets ± standard error (exact volume: "
+        f"{settings['exact_sets']} sets).\n\n"
         + markdown_table(header, lines)
     )
 
