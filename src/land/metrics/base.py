@@ -109,8 +109,11 @@ class Metric(abc.ABC):
                 "x, u and v must have leading axes that broadcast together, got shapes "
                 f"{points.shape}, {left.shape} and {right.shape}"
             ) from None
-        products = np.einsum("...i,...ij,...j->...", left, self.tensor(points), right)
-        return np.asarray(products)
+        flat = self.host_tensors(points.reshape(-1, self.dim))
+        tensors = flat.reshape(*points.shape[:-1], *flat.shape[1:])
+        if flat.ndim == 2:  # the diagonals: dense tensors would fill the memory
+            return np.asarray(np.sum(left * tensors * right, axis=-1))
+        return np.einsum("...i,...ij,...j->...", left, tensors, right)
 
     @in_float64
     def host_tensors(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
