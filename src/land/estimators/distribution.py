@@ -83,9 +83,6 @@ class LAND(RiemannianDensity):
     mean_ : ndarray of shape (D,)
     covariance_, precision_ : ndarray of shape (D, D)
         In tangent coordinates at the mean; matrices for every `covariance_type`.
-    n_parameters_ : int
-        Number of free parameters, as AIC and BIC count them: those of the mean and of
-        the covariance.
     log_constant_ : float
         Logarithm of the normalisation constant.
     log_constant_stderr_ : float
@@ -198,7 +195,10 @@ class LAND(RiemannianDensity):
 
     @property
     def n_parameters_(self) -> int:
-        """Number of free parameters."""
+        """Number of free parameters, as AIC and BIC count them.
+
+        Those of the mean and of the covariance.
+        """
         check_is_fitted(self)
         return self._n_parameters_each(len(self.mean_))
 

@@ -82,9 +82,6 @@ class LANDMixture(RiemannianDensity):
     means_ : ndarray of shape (K, D)
     covariances_, precisions_ : ndarray of shape (K, D, D)
         In tangent coordinates at the means; matrices for every `covariance_type`.
-    n_parameters_ : int
-        Number of free parameters, as AIC and BIC count them: those of the means, the
-        covariances and the weights.
     log_constants_, log_constants_stderr_ : ndarray of shape (K,)
     objective_ : float
         Mean negative log likelihood with respect to the metric's volume.
@@ -214,7 +211,10 @@ class LANDMixture(RiemannianDensity):
 
     @property
     def n_parameters_(self) -> int:
-        """Number of free parameters."""
+        """Number of free parameters, as AIC and BIC count them.
+
+        Those of the means, the covariances and the weights.
+        """
         check_is_fitted(self)
         count, dim = self.means_.shape
         return count * self._n_parameters_each(dim) + count - 1

@@ -265,8 +265,7 @@ def _table(rows: list[dict], settings: dict) -> str:
     return (
         "Mean negative log-likelihood of the models' samples under the true density, "
         f"mean over {settings['n_sets']} sets ± standard error (exact volume: "
-        f"{settings['exact_sets']} sets).\n\n"
-        + markdown_table(header, lines)
+        f"{settings['exact_sets']} sets).\n\n" + markdown_table(header, lines)
     )
 
 
