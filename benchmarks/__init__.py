@@ -18,6 +18,8 @@ NAMES = (
     "scaling_data",
     "accelerator",
     "cluster",
+    "large",
+    "dimensions",
     "cold",
     "memory",
 )

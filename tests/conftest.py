@@ -15,6 +15,14 @@ settings.register_profile("land", deadline=None, derandomize=True)
 settings.load_profile("land")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile once: the workers of a run, and later runs, share what was compiled."""
+    folder = config.cache.mkdir("jax") if config.cache is not None else None
+    if folder is not None and not hasattr(config, "workerinput"):
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") is not None and not _has_accelerator():
         pytest.skip("JAX sees no accelerator on this machine")

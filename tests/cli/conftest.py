@@ -12,6 +12,7 @@ import pytest
 
 import land
 from land.cli import main
+from land.estimators.files import load_with_extra
 
 FAST = ("--method", "least_squares", "--n-samples", "200", "--tol", "0.05")
 
@@ -157,3 +158,27 @@ def result():
         return json.loads(line, parse_constant=pytest.fail)
 
     return read
+
+
+@pytest.fixture(scope="session")
+def columns():
+    """Reads a CSV of numbers and words, by name."""
+
+    def read(text):
+        header, *rows = (line.split(",") for line in text.splitlines())
+        return dict(zip(header, zip(*rows, strict=True), strict=True))
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def numbers():
+    """Makes an array of cells."""
+    return lambda cells: np.array([float(cell) for cell in cells])
+
+
+@pytest.fixture(scope="module")
+def scaled(scaled_file):
+    """The model of standardised columns, its center and scale."""
+    model, extra = load_with_extra(scaled_file)
+    return model, extra["center"], extra["scale"]

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 from dask.distributed import Client, LocalCluster
+from sklearn.base import clone
 
 import land
 from land.estimators import chunks
@@ -81,17 +82,51 @@ def test_candidates_are_those_of_this_process(cluster, pair):
     np.testing.assert_array_equal(there.model.means_, here.model.means_)
 
 
+def test_restarts_are_those_of_this_process(cluster, pair):
+    heard = []
+    model = land.LANDMixture(
+        2,
+        metric=EuclideanMetric(2),
+        init="random",
+        n_init=3,
+        n_samples=200,
+        random_state=0,
+        callback=heard.append,
+    )
+    here = clone(model).fit(pair)
+    heard.clear()
+    with joblib.parallel_config(backend="dask"):
+        there = clone(model).fit(pair)
+    np.testing.assert_array_equal(there.means_, here.means_)
+    assert there.objective_ == here.objective_
+    assert there.n_log_maps_ == here.n_log_maps_
+    assert [step.objective for step in there.history_] == [
+        step.objective for step in here.history_
+    ]
+    # One for each fit: what they were told in between is not for this process.
+    assert len(heard) == 3
+    assert min(step.objective for step in heard) == there.objective_
+
+
 # It is so if the worker that dies is the only one yet to hold what was scattered.
 @pytest.mark.filterwarnings("ignore:.*lost by their workers:RuntimeWarning")
+@pytest.mark.parametrize("what", ["fit", "transform"])
 def test_a_worker_that_is_killed_costs_time_but_not_the_result(
-    cluster, many_chunks, pair, tmp_path
+    what, cluster, many_chunks, pair, tmp_path
 ):
     victim = next(iter(cluster.run(os.getpid).values()))
     metric = FunctionMetric(_deadly(victim, tmp_path / "killed"), dim=2)
-    model = land.RiemannianKMeans(2, metric=metric, random_state=0).fit(pair)
-    here = model.transform(pair)
+    model = land.RiemannianKMeans(2, metric=metric, n_init=6, random_state=0)
+    model.fit(pair)
+
+    def outcome():
+        if what == "fit":
+            return model.fit(pair).cluster_centers_
+        return model.transform(pair)
+
+    here = outcome()
     with joblib.parallel_config(backend="dask"):
-        there = model.transform(pair)
+        there = outcome()
     np.testing.assert_array_equal(there, here)
     assert (tmp_path / "killed").exists()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import land
+from land.estimators.restarts import fit_start
 from land.metrics import EuclideanMetric
 
 FAST = {"n_samples": 500, "random_state": 0}
@@ -55,14 +56,13 @@ def test_an_interrupt_of_a_later_fit_keeps_the_best(arc, monkeypatch):
     """The second of three fits is interrupted before it has reached anything."""
     fits = []
 
-    def once(model, problem, *args):
-        fits.append(problem)
+    def once(*args, **options):
+        fits.append(args)
         if len(fits) == 2:
             raise KeyboardInterrupt
-        return original(model, problem, *args)
+        return fit_start(*args, **options)
 
-    original = land.LANDMixture._fit_once
-    monkeypatch.setattr("land.LANDMixture._fit_once", once)
+    monkeypatch.setattr("land.estimators.restarts.fit_start", once)
     model = land.LANDMixture(2, n_init=3, method="least_squares", **FAST)
     with pytest.warns(UserWarning, match="interrupted"):
         model.fit(arc)

@@ -243,6 +243,7 @@ def test_interrupt_keeps_the_finished_candidates(pair):
         "",
         *2 * ["interrupted before it was fitted"],
     ]
+    assert found.interrupted is True
 
 
 def test_interrupt_before_anything_is_finished(pair):

@@ -37,13 +37,17 @@ def text_problem(
     if re.fullmatch(r"[-+]?\d+,\d+", value):
         remedy = "if the comma is a decimal sign, give --decimal ,"
     elif ignorable:
-        remedy = (
-            f"keep it aside with --labels {name!r}, leave it out with --exclude, or "
-            "all text with --ignore-text"
-        )
+        keep = f"keep it aside with --labels {name!r}, " if _has_classes(column) else ""
+        remedy = f"{keep}leave it out with --exclude, or all text with --ignore-text"
     else:
         remedy = "correct it, or choose other columns"
     return f"column {name!r} holds text, {value[:40]!r} in row {row} ({remedy})"
+
+
+def _has_classes(column: np.ndarray) -> bool:
+    """Whether words are repeated, as the names of classes are."""
+    words = [cell for cell in column if cell is not None]
+    return len(set(words)) <= max(_MOST_CLASSES, len(words) // 2)
 
 
 def missing_problem(names: Sequence[str], X: np.ndarray, drop: bool) -> str | None:

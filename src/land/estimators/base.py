@@ -267,14 +267,19 @@ def keep_latest(problem: FitProblem, interrupt: KeyboardInterrupt) -> Snapshot:
     """What an interrupted fit had reached; the interrupt itself if that is nothing."""
     if problem.latest is None:
         raise interrupt
-    steps = len(problem.history)
+    warn_about_interrupt(problem.history, stacklevel=4)
+    return problem.latest
+
+
+def warn_about_interrupt(history: list[Step], stacklevel: int = 3) -> None:
+    """Say how far an interrupted fit had come."""
+    steps = len(history)
     where = f"after {steps} steps" if steps else "while it searched for a start"
     warnings.warn(
         f"the fit was interrupted {where}; the model reached so far is kept",
         UserWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )
-    return problem.latest
 
 
 def warn_about_points(values: Array, consequence: str) -> None:

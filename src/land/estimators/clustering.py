@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import check_count, check_points, check_positive
 from land.estimators.base import RiemannianEstimator, warn_about_points
 from land.estimators.chunks import in_chunks
+from land.estimators.parallel import spread
 from land.estimators.scoring import distances_to
-from land.fitting import Clusters, FitProblem, fit_kmeans, spread_centers
+from land.fitting import FitProblem, fit_kmeans, spread_centers
 
 Array = NDArray[np.float64]
 
@@ -40,7 +41,8 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
     random_state : None, int or RandomState
         Randomness of the first centres.
     n_jobs : int or None
-        Number of processes that compute distances to new points, see `LAND`.
+        Number of processes that compute distances to new points (see `LAND`) and that
+        share the `n_init` runs.
 
     Attributes
     ----------
@@ -109,13 +111,15 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         total = float(len(weights))
         if sample_weight is not None:
             total = float(np.asarray(sample_weight, dtype=np.float64).sum())
-        best: Clusters | None = None
-        for _ in range(check_count("n_init", self.n_init)):
-            centers = self._first_centers(problem, weights, rng)
-            found = fit_kmeans(problem, weights * total, centers, max_iter, tol)
-            if best is None or found.inertia < best.inertia:
-                best = found
-        assert best is not None
+        starts = [
+            self._first_centers(problem, weights, rng)
+            for _ in range(check_count("n_init", self.n_init))
+        ]
+        fit = partial(fit_kmeans, problem, weights * total, max_iter=max_iter, tol=tol)
+        found = dict(spread(fit, starts, self.n_jobs))
+        best = min(
+            (found[k] for k in sorted(found)), key=lambda clusters: clusters.inertia
+        )
         self.cluster_centers_ = best.centers
         self.labels_ = best.labels.astype(np.int32)
         self.inertia_ = best.inertia

@@ -7,40 +7,27 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import KDTree
 from scipy.special import logsumexp
-from sklearn.cluster import SpectralClustering
-from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_count, check_points
+from land._validation import check_count
 from land.density.constant import as_generator, cholesky
 from land.density.likelihood import Measure
 from land.density.nodes import Volume
 from land.density.sampling import draw
 from land.estimators.base import (
     RiemannianDensity,
-    keep_latest,
+    warn_about_interrupt,
     warn_about_points,
 )
 from land.estimators.checkpoint import PathLike
+from land.estimators.guesses import FirstGuesses
+from land.estimators.restarts import fit_starts
 from land.estimators.scoring import Component
-from land.fitting import (
-    Estimate,
-    FitProblem,
-    FitSettings,
-    MixtureEstimate,
-    Snapshot,
-    fit_kmeans,
-    fit_mixture,
-    least_squares_mixture,
-    spread_centers,
-)
+from land.fitting import Estimate, Snapshot
 
 Array = NDArray[np.float64]
 
-_MOST_SPECTRAL, _NEIGHBOURS = 2000, 10
-_INITS = ("gmm", "least_squares", "random")
 _LEFT_OUT = "the components concerned are left out there"
 
 
@@ -72,9 +59,13 @@ class LANDMixture(RiemannianDensity):
         Riemannian k-means, of random rows, or of given means (each row belongs to the
         nearest along geodesics).
     n_init : int
-        Number of fits with different randomness; the best one is kept.
-    n_samples, max_iter, tol, random_state, verbose, callback, n_jobs
+        Number of fits with different randomness; the best one is kept, with its
+        history.
+    n_samples, max_iter, tol, random_state, verbose, callback
         See `LAND`; `tol` applies to the fall of the objective in EM steps.
+    n_jobs : int or None
+        Number of processes that score points (see `LAND`) and that share the `n_init`
+        fits. Fits in other processes report their last step only.
 
     Attributes
     ----------
@@ -186,23 +177,26 @@ class LANDMixture(RiemannianDensity):
                 f"n_components={count} must not exceed the number of rows, "
                 f"{len(problem.data)}"
             )
-        found: list[tuple[Snapshot, bool]] = []
-        interrupted = False
-        for _ in range(n_init):
-            problem.restart()
-            try:
-                mixture, converged = self._fit_once(problem, weights, settings, rng)
-            except KeyboardInterrupt as interrupt:
-                if problem.latest is None and found:
-                    problem.latest = found[-1][0]
-                found.append((keep_latest(problem, interrupt), False))
-                interrupted = True
-                break
-            found.append((mixture.snapshot(), converged))
-        problem.latest, converged = min(found, key=lambda each: each[0].objective)
-        self.objective_ = problem.latest.objective
-        self._store(problem.latest)
-        self._store_progress(problem, converged, interrupted, checkpoint)
+        guesses = FirstGuesses(self.init, count, self.covariance_type)
+        rngs = [rng, *rng.spawn(n_init - 1)]
+        found = fit_starts(problem, weights, settings, guesses, rngs, self.n_jobs)
+        best = min(found, key=lambda outcome: outcome.snapshot.objective)
+        interrupted = any(outcome.interrupted for outcome in found)
+        if interrupted:
+            warn_about_interrupt(best.history)
+        if best.starved:
+            warnings.warn(
+                f"component(s) {best.starved} have lost their data; "
+                "use fewer components, or another init or random_state",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        problem.latest, problem.history = best.snapshot, best.history
+        for outcome in found:
+            problem.work += outcome.work
+        self.objective_ = best.snapshot.objective
+        self._store(best.snapshot)
+        self._store_progress(problem, best.converged, interrupted, checkpoint)
         return self
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
@@ -279,92 +273,6 @@ class LANDMixture(RiemannianDensity):
         ]
         return np.concatenate(points), np.repeat(np.arange(len(counts)), counts)
 
-    def _fit_once(
-        self,
-        problem: FitProblem,
-        weights: Array,
-        settings: FitSettings,
-        rng: np.random.Generator,
-    ) -> tuple[MixtureEstimate, bool]:
-        if settings.method == "least_squares":
-            centers = self._first_means(problem, weights, rng)
-            clusters = fit_kmeans(
-                problem, weights, centers, settings.max_iter, settings.tol
-            )
-            mixture = least_squares_mixture(
-                problem, weights, list(clusters.centers), clusters.logs, clusters.labels
-            )
-            return mixture, clusters.converged
-        rivals = self._first_guesses(problem, weights, rng)
-        mixture, converged = fit_mixture(problem, weights, rivals, settings, rng)
-        if mixture.starved:
-            warnings.warn(
-                f"component(s) {mixture.starved} have lost their data; "
-                "use fewer components, or another init or random_state",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-        return mixture, converged
-
-    def _first_guesses(
-        self, problem: FitProblem, weights: Array, rng: np.random.Generator
-    ) -> list[Array]:
-        """First guesses of the responsibilities, which compete."""
-        if isinstance(self.init, str) and self.init == "gmm":
-            gaussian = self._gaussian_mixture(problem, rng)
-            guesses = [gaussian.predict_proba(problem.data)]
-            if 1 < self.n_components < len(problem.data):
-                guesses.append(neighbour_clusters(problem.data, self.n_components))
-            return guesses
-        centers = self._first_means(problem, weights, rng)
-        if isinstance(self.init, str) and self.init == "least_squares":
-            clusters = fit_kmeans(problem, weights, centers, 30, 1e-2)
-            return [np.eye(len(centers))[clusters.labels]]
-        logs = problem.log_maps(list(centers))
-        lengths = np.stack([np.nan_to_num(log.lengths, nan=np.inf) for log in logs])
-        return [np.eye(len(centers))[np.argmin(lengths, axis=0)]]
-
-    def _first_means(
-        self, problem: FitProblem, weights: Array, rng: np.random.Generator
-    ) -> Array:
-        count, dim = self.n_components, problem.data.shape[1]
-        if not isinstance(self.init, str):
-            means = check_points("init", self.init, dim, ndim=2)
-            if len(means) != count:
-                raise ValueError(
-                    f"init must have {count} rows, one for each component, "
-                    f"got {len(means)}"
-                )
-            return means
-        if self.init not in _INITS:
-            words = ", ".join(repr(word) for word in _INITS)
-            raise ValueError(f"init must be {words} or means, got {self.init!r}")
-        if self.init == "gmm":
-            labels = self._gaussian_mixture(problem, rng).predict(problem.data)
-            return np.stack(
-                [
-                    _medoid(problem.data[labels == k], problem.data, rng)
-                    for k in range(count)
-                ]
-            )
-        if self.init == "random":
-            rows = rng.choice(len(problem.data), size=count, replace=False)
-            return problem.data[rows]
-        return spread_centers(problem, weights, count, rng)
-
-    def _gaussian_mixture(
-        self, problem: FitProblem, rng: np.random.Generator
-    ) -> GaussianMixture:
-        gaussian = GaussianMixture(
-            self.n_components,
-            covariance_type=self.covariance_type,
-            reg_covar=problem.ridge,
-            random_state=int(rng.integers(2**31)),
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it is only a start
-            return gaussian.fit(problem.data)
-
     def _store(self, snapshot: Snapshot) -> None:
         estimates: list[Estimate] = snapshot.estimates
         self.weights_ = snapshot.proportions / snapshot.proportions.sum()
@@ -390,33 +298,3 @@ class LANDMixture(RiemannianDensity):
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights_)
         return np.where(np.isnan(densities), -np.inf, densities) + log_weights
-
-
-def neighbour_clusters(data: Array, count: int) -> Array:
-    """Responsibilities (N, count), zero or one, of a spectral clustering.
-
-    Clusters are parts of the graph of nearest neighbours that few edges connect.
-    """
-    rng = np.random.default_rng(0)
-    n = len(data)
-    rows = np.sort(rng.permutation(n)[:_MOST_SPECTRAL])
-    spectral = SpectralClustering(
-        count,
-        affinity="nearest_neighbors",
-        n_neighbors=min(_NEIGHBOURS, len(rows) - 1),
-        assign_labels="cluster_qr",
-        random_state=0,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a graph in several parts is fine
-        labels = spectral.fit_predict(data[rows])
-    _, nearest = KDTree(data[rows]).query(data)
-    return np.asarray(np.eye(count)[labels[nearest]])
-
-
-def _medoid(members: Array, data: Array, rng: np.random.Generator) -> Array:
-    """The member closest to the members' mean; any row if there are none."""
-    if not len(members):
-        return np.asarray(data[rng.integers(len(data))])
-    distances = np.linalg.norm(members - members.mean(axis=0), axis=1)
-    return np.asarray(members[int(np.argmin(distances))])

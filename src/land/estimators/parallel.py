@@ -34,7 +34,7 @@ def spread(
     One job, and jobs that joblib would run one after the other, are run right here.
     """
     check_n_jobs(n_jobs)
-    if len(jobs) == 1 or effective_n_jobs(n_jobs) == 1:
+    if runs_here(jobs, n_jobs):
         for position, job in enumerate(jobs):
             yield position, function(job)
         return
@@ -62,6 +62,11 @@ def spread(
                 RuntimeWarning,
                 stacklevel=3,
             )
+
+
+def runs_here(jobs: Sequence[Any], n_jobs: int | None) -> bool:
+    """Whether `spread` runs these jobs in this process, one after the other."""
+    return len(jobs) == 1 or effective_n_jobs(n_jobs) == 1
 
 
 def check_n_jobs(n_jobs: Any) -> None:

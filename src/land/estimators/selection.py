@@ -56,12 +56,16 @@ class Selection:
         The chosen model, fitted to all rows of the data.
     criterion : str
         What it was chosen by.
+    interrupted : bool
+        Whether an interrupt (Ctrl-C) has ended the search before all candidates were
+        fitted.
     """
 
     table: Any
     best: Row
     model: LANDMixture
     criterion: Criterion
+    interrupted: bool = False
 
 
 class _Candidate(NamedTuple):
@@ -124,7 +128,8 @@ def select(
     Returns
     -------
     Selection
-        With `table`, `best`, `model` and `criterion`. The columns of the table:
+        With `table`, `best`, `model`, `criterion` and `interrupted`. The columns of
+        the table:
 
         n_components
             Number of components.
@@ -192,7 +197,9 @@ def select(
     if held_out or criterion == "held_out":
         _check_enough_rows(len(data), test_size)
         parts = train_test_split(X, test_size=test_size, random_state=seed)
-    candidates = _fit_all(models, X, parts, n_jobs, criterion if verbose else None)
+    candidates, interrupted = _fit_all(
+        models, X, parts, n_jobs, criterion if verbose else None
+    )
     chosen = _choose(candidates, criterion)
     if chosen.row["warnings"]:
         warnings.warn(
@@ -202,7 +209,9 @@ def select(
         )
     rows = [candidate.row for candidate in candidates]
     assert chosen.model is not None
-    return Selection(_table(rows), dict(chosen.row), chosen.model, criterion)
+    return Selection(
+        _table(rows), dict(chosen.row), chosen.model, criterion, interrupted
+    )
 
 
 def _fit_all(
@@ -211,11 +220,14 @@ def _fit_all(
     parts: Any,
     n_jobs: int | None,
     reported: Criterion | None,
-) -> list[_Candidate]:
-    """Fit all candidates; those that nothing came back from carry the reason."""
+) -> tuple[list[_Candidate], bool]:
+    """Fit all candidates, and say whether an interrupt came in between.
+
+    Those that nothing came back from carry the reason.
+    """
     fit = partial(_fit_candidate, X=X, parts=parts)
     done: dict[int, _Candidate] = {}
-    reason = ""
+    reason, interrupted = "", False
     try:
         for position, candidate in spread(fit, models, n_jobs):
             done[position] = candidate
@@ -224,7 +236,7 @@ def _fit_all(
     except KeyboardInterrupt:
         if not any(candidate.model is not None for candidate in done.values()):
             raise
-        reason = "interrupted before it was fitted"
+        reason, interrupted = "interrupted before it was fitted", True
         warnings.warn(
             f"the search was interrupted after {len(done)} of {len(models)} "
             "candidates; the choice is among these",
@@ -240,10 +252,11 @@ def _fit_all(
                 RuntimeWarning,
                 stacklevel=3,
             )
-    return [
+    candidates = [
         done.get(position, _Candidate(_empty_row(model, reason), None))
         for position, model in enumerate(models)
     ]
+    return candidates, interrupted
 
 
 def _fit_candidate(model: LANDMixture, X: Any, parts: Any) -> _Candidate:

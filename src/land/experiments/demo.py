@@ -25,6 +25,7 @@ MODELS = {
     "gmm": "Gaussian mixture",
 }
 _PANEL = (3.4, 2.4)
+_RINGS = "#D55E00"
 
 
 class Case(NamedTuple):
@@ -153,8 +154,9 @@ def _judged(
 def _draw(ax: Axes, model: Any, data: np.ndarray, grid: int) -> None:
     plot_data(data, ax, s=5, alpha=0.5)
     plot_density(model, ax, grid=grid)
-    plot_covariance(model, ax, n_std=1.0)
-    plot_means(model, ax)
+    # One colour: the order of components differs from model to model.
+    plot_covariance(model, ax, n_std=1.0, color=_RINGS)
+    plot_means(model, ax, color=_RINGS)
 
 
 def _title(row: dict[str, Any]) -> str:

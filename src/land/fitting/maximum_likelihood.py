@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from land.fitting.descent import MeanSearch, Standing, descend
 from land.fitting.problem import Estimate, FitProblem
-from land.fitting.progress import keep, restore, unpack_standings
+from land.fitting.progress import Plain, keep, restore, unpack_standings
 from land.fitting.starts import leaders, rank_starts
 from land.fitting.turns import Turn, descend_in_turns, standing_of
 
@@ -59,8 +59,31 @@ def fit_maximum_likelihood(
     if kept is None:
         found = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
         rivals = [search.standing() for search in found]
+        thinned = problem.thinned(weights, rng)
+        if thinned is not None:
+            ahead, _ = _pursue(*thinned, rivals, max_iter, tol)
+            rivals = [ahead.standing()]
     else:
         rivals = unpack_standings(kept["rivals"])
+    search, converged = _pursue(problem, weights, rivals, max_iter, tol, kept)
+    (estimate,) = problem.verify([search.estimate], [weights])
+    problem.record(estimate.objective, [estimate])
+    return estimate, converged
+
+
+def _pursue(
+    problem: FitProblem,
+    weights: Array,
+    rivals: list[Standing],
+    max_iter: int,
+    tol: float,
+    kept: Plain | None = None,
+) -> tuple[MeanSearch, bool]:
+    """The first rival that does not leave the data on its way to an optimum.
+
+    Also whether the stopping rule was met. What was `kept` of an earlier fit tells
+    which rival was on its way.
+    """
     for place, search in enumerate(_in_order(problem, rivals, weights)):
         turn = None
         if kept is not None and place < kept["place"]:
@@ -71,12 +94,11 @@ def fit_maximum_likelihood(
         if turn is None:
             problem.history.clear()
         known = {"rivals": [asdict(each) for each in rivals], "place": place}
-        estimate, converged = _refine(problem, search, max_iter, tol, known, turn)
-        leaving = problem.enclosure.stopped(estimate.mean)
+        search, converged = _refine(problem, search, max_iter, tol, known, turn)
+        leaving = problem.enclosure.stopped(search.estimate.mean)
         if not leaving:
             break
-    problem.record(estimate.objective, [estimate])
-    return estimate, converged and not leaving
+    return search, converged and not leaving
 
 
 def _in_order(
@@ -137,7 +159,7 @@ def _refine(
     tol: float,
     known: dict[str, Any],
     turn: Turn | None,
-) -> tuple[Estimate, bool]:
+) -> tuple[MeanSearch, bool]:
     """Descend to the optimum; whether the stopping rule was met.
 
     `known` is kept beside each `turn`; one of an earlier fit is where this one goes on.
@@ -157,8 +179,7 @@ def _refine(
     else:
         descent = renew(turn)
     descent, converged = descend_in_turns(problem, descent, turn, renew, tol, **known)
-    (verified,) = problem.verify([descent.search.estimate], [weights])
-    return verified, converged
+    return descent.search, converged
 
 
 def _search(

@@ -105,19 +105,14 @@ def fit_mixture(
     if kept is None:
         found = _search(problem, weights, rivals, settings, rng)
         turn = standing_of(problem, found, settings.max_iter)
+        thinned = problem.thinned(weights, rng, rivals[0].shape[1])
+        if thinned is not None:
+            found, _ = _refine(*thinned, turn, settings.tol)
+            turn = standing_of(problem, found, settings.max_iter)
         keep(problem, turn=turn.plain())
     else:
         turn = Turn.from_plain(kept["turn"])
-    contender = _Contender.on(problem, weights, turn)
-    if not problem.history:
-        contender.record()
-    contender, converged = descend_in_turns(
-        problem,
-        contender,
-        turn,
-        partial(_Contender.on, problem, weights),
-        settings.tol,
-    )
+    contender, converged = _refine(problem, weights, turn, settings.tol)
     mixture = contender.mixture
     shares = _component_weights(weights, mixture.responsibilities)
     verified = problem.verify(mixture.estimates, shares)
@@ -180,6 +175,17 @@ class _Contender:
         """Add a step to the problem's history."""
         mixture = self.mixture
         self.problem.record(mixture.objective, mixture.estimates, mixture.proportions)
+
+
+def _refine(
+    problem: FitProblem, weights: Array, turn: Turn, tol: float
+) -> tuple[_Contender, bool]:
+    """Descend to the optimum; whether the stopping rule was met."""
+    renew = partial(_Contender.on, problem, weights)
+    contender = renew(turn)
+    if not problem.history:
+        contender.record()
+    return descend_in_turns(problem, contender, turn, renew, tol)
 
 
 def _search(

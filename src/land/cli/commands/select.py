@@ -109,7 +109,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         result["model"] = str(options.output)
         text += f"\nmodel: {options.output}"
     console.result(text, result)
-    if any(each.startswith("the search was interrupted") for each in console.warnings):
+    if selection.interrupted:
         console.error("interrupted; the choice is among the candidates so far")
         return INTERRUPTED
     return 0

@@ -1,0 +1,127 @@
+"""Several fits of a mixture from starts of their own, of which the best one counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from land.estimators.guesses import FirstGuesses
+from land.estimators.parallel import runs_here, spread
+from land.fitting import (
+    FitProblem,
+    FitSettings,
+    MixtureEstimate,
+    Snapshot,
+    Step,
+    fit_kmeans,
+    fit_mixture,
+    least_squares_mixture,
+)
+from land.fitting.problem import Work
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one fit has come to.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+        The model.
+    converged, interrupted : bool
+        Whether the stopping rule was met; whether an interrupt came before.
+    starved : list of int
+        Components that have lost their data.
+    history : list of Step
+    work : Work
+    """
+
+    snapshot: Snapshot
+    converged: bool
+    interrupted: bool
+    starved: list[int]
+    history: list[Step]
+    work: Work
+
+
+def fit_starts(
+    problem: FitProblem,
+    weights: Array,
+    settings: FitSettings,
+    guesses: FirstGuesses,
+    rngs: list[np.random.Generator],
+    n_jobs: int | None,
+) -> list[Outcome]:
+    """Fit once with each source of randomness, as many at a time as `n_jobs` says.
+
+    After an interrupt the list is shorter, and one of its entries says so. The callback
+    hears of every step of fits in this process, and of the last step of others.
+    """
+    callback = None if runs_here(rngs, n_jobs) else problem.callback
+    if callback is not None:
+        problem = replace(problem, callback=None)
+    fit = partial(
+        fit_start,
+        problem=problem,
+        weights=weights,
+        settings=settings,
+        guesses=guesses,
+    )
+    found: dict[int, Outcome] = {}
+    try:
+        for position, outcome in spread(fit, rngs, n_jobs):
+            found[position] = outcome
+            if callback is not None and outcome.history:
+                callback(outcome.history[-1])
+            if outcome.interrupted:
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        position, outcome = found.popitem()
+        found[position] = replace(outcome, interrupted=True)
+    return [found[position] for position in sorted(found)]
+
+
+def fit_start(
+    rng: np.random.Generator,
+    problem: FitProblem,
+    weights: Array,
+    settings: FitSettings,
+    guesses: FirstGuesses,
+) -> Outcome:
+    """One fit; an interrupt ends it with what it has reached, if that is something."""
+    own = replace(problem, work=Work(), history=[], latest=None)
+    own.enclosure = problem.enclosure
+    try:
+        mixture, converged = _fit(own, weights, settings, guesses, rng)
+    except KeyboardInterrupt:
+        if own.latest is None:
+            raise
+        return Outcome(own.latest, False, True, [], own.history, own.work)
+    return Outcome(
+        mixture.snapshot(), converged, False, mixture.starved, own.history, own.work
+    )
+
+
+def _fit(
+    problem: FitProblem,
+    weights: Array,
+    settings: FitSettings,
+    guesses: FirstGuesses,
+    rng: np.random.Generator,
+) -> tuple[MixtureEstimate, bool]:
+    if settings.method == "ml":
+        rivals = guesses.responsibilities(problem, weights, rng)
+        return fit_mixture(problem, weights, rivals, settings, rng)
+    centers = guesses.means(problem, weights, rng)
+    clusters = fit_kmeans(problem, weights, centers, settings.max_iter, settings.tol)
+    mixture = least_squares_mixture(
+        problem, weights, list(clusters.centers), clusters.logs, clusters.labels
+    )
+    return mixture, clusters.converged

@@ -1,0 +1,186 @@
+"""fit: what it says and writes, and what it refuses."""
+
+import errno
+
+import numpy as np
+import pytest
+
+import land
+from land.cli.commands import fit
+from land.cli.console import Console
+from land.cli.main import build_parser
+from land.estimators.files import load_with_extra
+
+FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
+# Where it does not matter how a model is fitted: no search, and less to compile.
+LEAST = ("--method", "least_squares", *FAST)
+
+
+def test_fit_is_what_python_does(cli, result, table, in_units, tmp_path):
+    file = tmp_path / "model.land"
+    done = cli("fit", table, "-x", "kind", "-o", file, "--json", "--seed", 3, *FAST)
+    assert done.code == 0
+    expected = land.LAND(n_samples=200, max_iter=3, tol=0.05, random_state=3)
+    expected.fit(in_units)
+    model = land.load(file)
+    np.testing.assert_array_equal(model.mean_, expected.mean_)
+    assert model.objective_ == expected.objective_
+    found = result(done.out)
+    assert found["class"] == "LAND"
+    assert found["columns"] == ["across", "up"]
+    assert found["sigma"] == expected.sigma_
+    assert found["means"] == [expected.mean_.tolist()]
+    assert found["model"] == str(file)
+    assert "  objective " in done.err
+
+
+def test_fit_hands_its_arguments_on():
+    options = {
+        "--sigma": "20",
+        "--rho": "300",
+        "--method": "least_squares",
+        "--volume": "exact",
+        "--covariance-type": "diag",
+        "--init": "random",
+        "--n-init": "2",
+        "--n-samples": "150",
+        "--max-iter": "7",
+        "--tol": "0.03",
+        "--seed": "5",
+    }
+    words = [word for pair in options.items() for word in pair]
+    arguments = build_parser().parse_args(["fit", "t.csv", "-o", "m", "-k2", *words])
+    parameters = fit.build(arguments, Console()).get_params()
+    for name, value in options.items():
+        name = {"--seed": "random_state"}.get(name, name[2:].replace("-", "_"))
+        assert str(parameters[name]) in (value, f"{value}.0"), name
+    assert parameters["n_components"] == 2
+
+
+def test_fit_knows_labels_and_scaling(scaled, scaled_file, in_units):
+    model, center, scale = scaled
+    np.testing.assert_array_equal(center, in_units.mean(axis=0))
+    np.testing.assert_array_equal(scale, in_units.std(axis=0))
+    _, extra = load_with_extra(scaled_file)
+    assert extra["columns"] == ["across", "up"]
+    assert extra["label"] == "kind"
+    np.testing.assert_allclose(model.metric_.data.std(axis=0), 1.0)
+
+
+def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
+    file = tmp_path / "model.land"
+    arguments = ("fit", table, "-k", 2, "-l", "kind", "-o", file, *LEAST)
+    done = cli(*arguments, "--json", "-q", "--standardize")
+    found = result(done.out)
+    with pytest.warns(UserWarning, match="standardised"):
+        model = land.load(file)
+    expected = land.f_measure(moons[1], model.predict(model.metric_.data))
+    assert found["f_measure"] == pytest.approx(expected)
+    assert done.err == ""
+
+
+def test_fit_shows_a_summary(cli, table, tmp_path):
+    arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
+    done = cli(*arguments, "--covariance-type", "diag")
+    assert "LAND, 1 component, columns across, up" in done.out
+    assert "diag covariance, 4 parameters" in done.out
+    assert f"model: {tmp_path / 'm'}" in done.out
+
+
+def test_few_rows_for_many_parameters(cli, tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n0,0.1\n1.2,2\n2.1,0.3\n")
+    done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m", *LEAST, "-q")
+    assert "3 rows are few for 5 parameters" in done.err
+
+
+USAGE = {
+    "optimizer": (["-k", 2, "--optimizer", "paper"], "for one component"),
+    "gmm": (["--init", "gmm"], "for mixtures"),
+    "init": (["--init", "zero"], "must be gmm"),
+    "sigma": (["--sigma", "-1"], "positive number or auto, got '-1'"),
+    "count": (["-k", "0"], "whole number from 1, got '0'"),
+    "tol": (["--tol", "nan"], "positive number"),
+    "seed": (["--seed", "-1"], "whole number from 0"),
+    "unknown": (["--frobnicate"], "unrecognized arguments: --frobnicate"),
+    "encoding": (["--encoding", "klingon"], "unknown encoding"),
+    "delimiter": (["--delimiter", "ab"], "one character"),
+    "headers": (["--header", "--no-header"], "not allowed with"),
+}
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_arguments_that_make_no_sense(fails, table, tmp_path, case):
+    arguments, message = USAGE[case]
+    file = tmp_path / "model"
+    assert message in fails("fit", table, "-o", file, *arguments, code=2)
+    assert not file.exists()
+
+
+def test_what_the_estimator_refuses(fails, table, tmp_path):
+    arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m")
+    assert "sigma=1e-06 is far smaller" in fails(*arguments, "--sigma", "1e-6")
+    assert "must not exceed the number of rows" in fails(*arguments, "-k", 41)
+
+
+OUTPUTS = {
+    "folder": (".", "it is a folder"),
+    "nowhere": ("none/model.land", "there is no folder"),
+}
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_outputs_are_checked_before_the_work(fails, tmp_path, case):
+    """The data do not exist, but the output is looked at first."""
+    name, message = OUTPUTS[case]
+    assert message in fails("fit", "no.csv", "-o", tmp_path / name)
+
+
+def test_a_model_that_cannot_be_written_is_not_lost(
+    fails, table, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    full = iter([OSError(errno.ENOSPC, "No space left on device")])
+
+    def fsync(descriptor):  # the first time only
+        for error in full:
+            raise error
+
+    monkeypatch.setattr("os.fsync", fsync)
+    arguments = ("fit", table, "-x", "kind", *LEAST)
+    message = fails(*arguments, "-o", tmp_path / "model.land")
+    (spare,) = tmp_path.iterdir()
+    assert f"No space left on device; the model was written to {spare}" in message
+    assert land.load(spare).method == "least_squares"
+
+
+def test_a_folder_that_takes_no_files(fails, table, tmp_path, monkeypatch):
+    """Even where the system claims that it may be written."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    arguments = ("fit", table, "-x", "kind", *LEAST)
+    assert "/proc/model.land: " in fails(*arguments, "-o", "/proc/model.land")
+
+
+def test_a_fit_that_is_interrupted_is_kept(cli, result, table, tmp_path, monkeypatch):
+    """The estimator hears Ctrl-C at its second step."""
+    monkeypatch.setattr("land.cli.console.Console.step", _Impatient())
+    file = tmp_path / "model.land"
+    done = cli("fit", table, "-x", "kind", "-o", file, "--json")
+    assert done.code == 130
+    assert f"land: interrupted; the model so far is in {file}" in done.err
+    found = result(done.out)
+    assert found["interrupted"] is True
+    assert found["converged"] is False
+    assert any(text.startswith("the fit was interrupted") for text in found["warnings"])
+    assert "interrupted after" in cli("info", file).out
+    assert load_with_extra(file)[0].interrupted_ is True
+
+
+class _Impatient:
+    """Presses Ctrl-C at the second step."""
+
+    steps = 0
+
+    def __call__(self, step):
+        self.steps += 1
+        if self.steps == 2:
+            raise KeyboardInterrupt

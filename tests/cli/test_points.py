@@ -1,0 +1,197 @@
+"""score, predict and sample: points in, points out."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+import land
+
+
+def test_scores_are_in_the_units_of_the_table(
+    cli, scaled, scaled_file, table, in_units, columns, numbers
+):
+    model, center, scale = scaled
+    done = cli("score", scaled_file, table)
+    found = columns(done.out)
+    assert list(found) == ["row", "kind", "log_density"]
+    z = (in_units - center) / scale
+    expected = model.score_samples(z) - np.log(scale).sum()
+    np.testing.assert_array_equal(numbers(found["log_density"]), expected)
+    assert "mean log density" in done.err
+
+
+def test_the_density_in_units_integrates_to_one(
+    cli, scaled_file, tmp_path, columns, numbers
+):
+    """The correction for the units is the right one: a sum over a lattice says so."""
+    x, y = np.linspace(-60, 320, 24), np.linspace(-0.025, 0.03, 24)
+    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    file = tmp_path / "lattice.npy"
+    np.save(file, points)
+    done = cli("score", scaled_file, file, "-c", "1,2", "-q")
+    cell = (x[1] - x[0]) * (y[1] - y[0])
+    total = np.exp(numbers(columns(done.out)["log_density"])).sum() * cell
+    assert total == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("command", ["score", "predict"])
+def test_rows_are_counted_until_an_interrupt(
+    cli, scaled_file, table, tmp_path, monkeypatch, command
+):
+    heard = []
+
+    def rows(console, done, total):
+        heard.append((done, total))
+        if done == 20:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("land.estimators.chunks._MOST_ROWS", 10)
+    monkeypatch.setattr("land.cli.console.Console.rows", rows)
+    file = tmp_path / "out.csv"
+    done = cli(command, scaled_file, table, "-o", file, "-q")
+    assert (done.code, done.out, done.err) == (130, "", "land: interrupted\n")
+    assert heard == [(10, 40), (20, 40)]
+    assert not file.exists()
+
+
+def test_riemannian_scores_have_no_units(
+    cli, scaled, scaled_file, table, in_units, columns, numbers
+):
+    model, center, scale = scaled
+    done = cli("score", scaled_file, table, "--measure", "riemannian", "-q")
+    expected = model.score_samples((in_units - center) / scale, "riemannian")
+    found = numbers(columns(done.out)["log_density"])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_score_as_json(cli, result, scaled, scaled_file, table, in_units):
+    model, center, scale = scaled
+    found = result(cli("score", scaled_file, table, "--json").out)
+    z = (in_units - center) / scale
+    expected = model.score_samples(z) - np.log(scale).sum()
+    assert found["log_density"] == expected.tolist()
+    assert found["mean_log_density"] == pytest.approx(expected.mean())
+    shift = 2.0 * len(z) * np.log(scale).sum()
+    assert found["aic"] == pytest.approx(model.aic(z) + shift)
+    assert found["bic"] == pytest.approx(model.bic(z) + shift)
+    assert found["failed_rows"] == 0
+    normal = GaussianMixture(2, n_init=5, random_state=0).fit(z)
+    expected = normal.score(z) - np.log(scale).sum()
+    assert found["gaussian_mean_log_density"] == pytest.approx(expected)
+
+
+def test_a_density_that_normal_distributions_beat(cli, one_file, arc_points, tmp_path):
+    """A normal distribution expects data in the middle of an arc, LAND does not."""
+    center = arc_points.mean(axis=0)
+    np.save(tmp_path / "d.npy", center + 0.01 * arc_points[:9])
+    text = cli("score", one_file, tmp_path / "d.npy").err
+    assert "a Gaussian mixture with as many components" in text
+    assert "--rho" in text
+    np.save(tmp_path / "d.npy", arc_points)
+    riemannian = cli("score", one_file, tmp_path / "d.npy", "--measure", "riemannian")
+    assert "Gaussian" not in riemannian.err
+
+
+def test_criteria_of_one_component(cli, result, one_file, arc_points, tmp_path):
+    np.save(tmp_path / "d.npy", arc_points)
+    found = result(cli("score", one_file, tmp_path / "d.npy", "--json", "-q").out)
+    model = land.load(one_file)
+    assert found["aic"] == pytest.approx(model.aic(arc_points))
+    assert found["bic"] == pytest.approx(model.bic(arc_points))
+
+
+def test_rows_that_are_dropped_leave_a_gap(cli, scaled_file, tmp_path, columns):
+    (tmp_path / "d.csv").write_text("across,up\n100,0.001\n,0.002\n120,0.003\n")
+    done = cli("score", scaled_file, tmp_path / "d.csv", "--drop-missing", "-q")
+    assert columns(done.out)["row"] == ("1", "3")
+    assert "land: warning: left out 1 of 3 rows" in done.err
+
+
+def test_scores_with_data_in_a_file(
+    cli, scaled_file, table, tmp_path, in_units, columns, numbers
+):
+    file = tmp_path / "scores.csv"
+    done = cli("score", scaled_file, table, "-o", file, "--with-data", "-q")
+    found = columns(file.read_text())
+    assert list(found) == ["row", "across", "up", "kind", "log_density"]
+    np.testing.assert_array_equal(numbers(found["across"]), in_units[:, 0])
+    assert f"log densities: {file}" in done.out
+
+
+def test_columns_are_checked(fails, scaled_file, tmp_path):
+    (tmp_path / "d.csv").write_text("u,v\n100,0.001\n")
+    for name in ("score", "predict"):
+        message = fails(name, scaled_file, tmp_path / "d.csv")
+        assert "no column 'across', it has u, v" in message
+        assert "across, up with --columns" in message
+
+
+def test_predictions(
+    cli, result, scaled, scaled_file, table, in_units, moons, columns, numbers
+):
+    model, center, scale = scaled
+    z = (in_units - center) / scale
+    done = cli("predict", scaled_file, table)
+    found = columns(done.out)
+    shares = np.stack([numbers(found[f"responsibility_{k}"]) for k in (0, 1)], axis=1)
+    np.testing.assert_array_equal(shares, model.predict_proba(z))
+    np.testing.assert_array_equal(numbers(found["component"]), model.predict(z))
+    expected = land.f_measure(moons[1], model.predict(z))
+    assert f"F-measure against kind: {expected:.4f}" in done.err
+    as_json = result(cli("predict", scaled_file, table, "--json", "-q").out)
+    assert as_json["f_measure"] == pytest.approx(expected)
+    assert sum(as_json["sizes"]) == len(z)
+
+
+def test_one_component_takes_everything(cli, one_file, arc_points, tmp_path, columns):
+    np.save(tmp_path / "d.npy", arc_points)
+    found = columns(cli("predict", one_file, tmp_path / "d.npy").out)
+    assert set(found["component"]) == {"0"}
+    assert set(found["responsibility_0"]) == {"1.0"}
+
+
+def test_samples_are_in_units(cli, scaled, scaled_file, columns, numbers):
+    model, center, scale = scaled
+    done = cli("sample", scaled_file, "-n", 30, "--seed", 4, "-q")
+    found = columns(done.out)
+    assert list(found) == ["across", "up", "component"]
+    points, components = model.sample(30, random_state=4)
+    expected = points * scale + center
+    np.testing.assert_array_equal(numbers(found["across"]), expected[:, 0])
+    np.testing.assert_array_equal(numbers(found["component"]), components)
+
+
+def test_samples_in_files_and_json(cli, result, one_file, tmp_path):
+    file = tmp_path / "points.npy"
+    cli("sample", one_file, "-n", 5, "-o", file, "-q")
+    expected = land.load(one_file).sample(5, random_state=0)
+    np.testing.assert_array_equal(np.load(file), expected)
+    found = result(cli("sample", one_file, "-n", 5, "--json", "-q").out)
+    assert found["columns"]["x1"] == expected[:, 0].tolist()
+
+
+def test_clusters_have_no_density(fails, cli, moons, tmp_path, columns, numbers):
+    file, data = tmp_path / "m", tmp_path / "d.npy"
+    model = land.RiemannianKMeans(2, random_state=0).fit(moons[0])
+    model.save(file)
+    np.save(data, moons[0])
+    assert "has no density to draw from" in fails("sample", file)
+    assert "has clusters but no density" in fails("score", file, data)
+    found = columns(cli("predict", file, data, "-q").out)
+    np.testing.assert_array_equal(numbers(found["component"]), model.labels_)
+    assert "distance_1" in found
+    assert "k-means, 2 components" in cli("info", file).out
+
+
+def test_json_has_no_nan(cli, result, one_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "land.cli.models.StoredModel.log_density",
+        lambda self, X, measure: np.full(len(X), np.nan),
+    )
+    np.save(tmp_path / "d.npy", np.zeros((2, 2)))
+    found = result(cli("score", one_file, tmp_path / "d.npy", "--json").out)
+    assert found["log_density"] == [None, None]
+    assert found["failed_rows"] == 2
+    assert json.dumps(found)
