@@ -39,7 +39,7 @@ def run(quick: bool) -> list[Table]:
         ],
         notes=(
             f"{N_DATA} points along a curve, noise {NOISE:g} in all directions; "
-            "`method=\"least_squares\"`, automatic sigma and rho, default `n_samples`. "
+            '`method="least_squares"`, automatic sigma and rho, default `n_samples`. '
             "The standard error is the one that the fit reports (median), the spread "
             "that of its values over random states, the range that of log sqrt|M| over "
             "the data. Time is for one fit, warm."

@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.common import Column, Table, in_fresh_process
 
 SIZES, QUICK_SIZES = (1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000)
+FORMS = ("all data", "neighbours", "table")
 # Of the sum over all data only what ends within minutes.
 MOST_IN_FULL = 10_000
 # Data in a square as wide as sigma = 1, and rho as a share of the local variance.
@@ -45,22 +46,22 @@ def run(quick: bool) -> list[Table]:
         ),
     )
     for n in QUICK_SIZES if quick else SIZES:
-        for everything in (True, False):
-            if everything and n > MOST_IN_FULL:
+        for form in FORMS:
+            if form == "all data" and n > MOST_IN_FULL:
                 continue
-            row = in_fresh_process("scaling_data", n, int(everything), int(quick))
-            if everything or row["sum"] != "all data":
+            row = in_fresh_process("scaling_data", n, form, int(quick))
+            if row["sum"] == form:
                 table.rows.append(row)
     return [table]
 
 
-def main(n: int, everything: bool, quick: bool) -> None:
+def main(n: int, form: str, quick: bool) -> None:
     """The fresh process: one row."""
     import land
     from benchmarks.memory import peak_gib
     from land.metrics import local_diagonal
 
-    if everything:
+    if form == "all data":
         local_diagonal.neighbour_blocks = lambda *_: None
     rng = np.random.default_rng(0)
     data = (rng.random((n, 2)) - 0.5) * np.sqrt(n / DENSITY)
@@ -71,6 +72,10 @@ def main(n: int, everything: bool, quick: bool) -> None:
     rho = SHARE * 2.0 * np.pi * DENSITY
     start = time.process_time()
     metric = land.metrics.LocalDiagonalMetric(data, 1.0, rho)
+    if form == "table":
+        metric.prepare(10**9)
+    else:
+        metric.prepare = lambda n_maps: None
     built = time.process_time()
     logs = land.log_map(metric, np.zeros(2), targets)
     first = time.process_time()
@@ -79,7 +84,7 @@ def main(n: int, everything: bool, quick: bool) -> None:
     exp_s = _best(lambda: land.exp_map(metric, np.zeros(2), tangents))
     report = {
         "n_data": n,
-        "sum": "all data" if metric._blocks is None else "neighbours",
+        "sum": _form(metric),
         "build_s": built - start,
         "graph_s": first - built,
         "log_ms": 1e3 * log_s / n_targets,
@@ -88,6 +93,13 @@ def main(n: int, everything: bool, quick: bool) -> None:
         "peak_gib": peak_gib(),
     }
     print(json.dumps(report))
+
+
+def _form(metric) -> str:
+    """How the metric sums over the data."""
+    if metric._table is not None:
+        return "table"
+    return "all data" if metric._blocks is None else "neighbours"
 
 
 def _best(function) -> float:
@@ -101,4 +113,4 @@ def _best(function) -> float:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2] == "1", sys.argv[3] == "1")
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3] == "1")

@@ -32,6 +32,8 @@ class Device:
         Kernel weights, of points and data, in memory at once.
     few_data : int
         So many data are summed over in full: looking for neighbours does not pay.
+    few_tabulated : int
+        So many data in the plane are summed over without a table of the sums.
     coordinates : int
         Coordinates that a block may have, whatever the number of dimensions.
     """
@@ -41,6 +43,7 @@ class Device:
     points: tuple[int, ...]
     pairs: int
     few_data: int
+    few_tabulated: int
     coordinates: int
 
 
@@ -53,6 +56,7 @@ _PROCESSOR = Device(
     points=(2**6, 2**9, 2**12),
     pairs=2**22,
     few_data=2**12,
+    few_tabulated=2**10,
     coordinates=2**62,
 )
 _ACCELERATOR = Device(
@@ -61,6 +65,7 @@ _ACCELERATOR = Device(
     points=(2**12, 2**16),
     pairs=2**28,
     few_data=2**17,
+    few_tabulated=2**17,
     coordinates=2**24,
 )
 

@@ -49,7 +49,7 @@ def settings(quick: bool) -> dict[str, Any]:
         "n_metric": None,
         "n_fit": 500,
         "n_predict": 2000,
-        "seeds": [0, 1, 2],
+        "seeds": [0, 1],
         "gmm_seeds": 20,
         "sigmas": [0.5, 0.75, 1.0, 1.25, 1.5],
         "n_samples": 600,

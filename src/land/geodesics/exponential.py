@@ -94,6 +94,7 @@ def exp_map(
     starts, flat, shape = pair_up("base", base_points, "tangents", vectors)
     check_metric(metric, base=base_points)
     metric, center = metric.centred()
+    metric.prepare(len(flat))
     position, velocity = (starts - center)[:, None], flat[:, None]
     state = integrate(metric, position, velocity, moments, tol, max_steps)
     rays = center + state.samples[:, :, 0]

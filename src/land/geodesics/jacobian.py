@@ -71,6 +71,7 @@ def exp_jacobian(
     starts, flat, shape = pair_up("base", base_points, "tangents", vectors)
     check_metric(metric, base=base_points)
     metric, center = metric.centred()
+    metric.prepare(len(flat))
     n = len(flat)
     position = np.zeros((n, dim + 1, dim))
     position[:, 0] = starts - center

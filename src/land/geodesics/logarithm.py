@@ -146,6 +146,7 @@ def log_map(
     bases, targets, shape = pair_up("base", base_points, "points", ends)
     check_metric(metric, base=base_points, points=ends)
     metric, center = metric.centred()
+    metric.prepare(len(targets))
     bases, targets = bases - center, targets - center
     if curves is None:
         solution = shortest_connections(metric, bases, targets, tol, max_iter)

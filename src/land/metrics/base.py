@@ -46,6 +46,12 @@ class Metric(abc.ABC):
         """
         return None
 
+    def prepare(self, n_maps: int) -> None:  # noqa: B027, most metrics need not
+        """Hear that so many geodesics are about to be computed.
+
+        A metric may take the time to become faster. What it computes stays the same.
+        """
+
     def centred(self) -> tuple[Metric, NDArray[np.float64]]:
         """The same metric in coordinates about its own centre, and that centre.
 

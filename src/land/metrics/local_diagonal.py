@@ -21,6 +21,12 @@ from land.metrics.neighbours import (
     neighbour_blocks,
     sums_within_reach,
 )
+from land.metrics.table import (
+    VarianceTable,
+    pays,
+    variance_table,
+    variances_from_table,
+)
 
 Array = NDArray[np.float64]
 
@@ -85,6 +91,8 @@ class LocalDiagonalMetric(Metric):
         self._blocks: Blocks | None
         self._scaled: Any
         self._features: Any
+        self._table: VarianceTable | None = None
+        self._may_tabulate = self.dim == 2
         # Coordinates in units of sigma about the centre: the expanded squares below
         # then lose as few digits as they can.
         scaled = (self.data - self.center) / self.sigma
@@ -104,6 +112,15 @@ class LocalDiagonalMetric(Metric):
     def resolution(self) -> float:
         """The width of the kernel."""
         return self.sigma
+
+    def prepare(self, n_maps: int) -> None:
+        """Tabulate the sums over the data, in the plane and if it pays."""
+        if self._may_tabulate and pays(len(self.data), n_maps):
+            self._may_tabulate = False
+            scaled = (self.data - self.center) / self.sigma
+            reach = cut_off(len(scaled), self.sigma, self.rho)
+            rho = self.rho / self.sigma**2
+            self._table = variance_table(scaled, reach, rho)
 
     def centred(self) -> tuple[LocalDiagonalMetric, Array]:
         """The metric of the data minus their mean, and that mean.
@@ -134,7 +151,9 @@ class LocalDiagonalMetric(Metric):
 
     def tensor_batch(self, points: jax.Array) -> jax.Array:
         """All points at once, as matrix products over blocks that fit the cache."""
-        if self._blocks is None:
+        if self._table is not None:
+            rows = MOST_QUERIES
+        elif self._blocks is None:
             rows = max(1, device().pairs // len(self._scaled))
         else:
             rows = MOST_QUERIES
@@ -155,7 +174,9 @@ class LocalDiagonalMetric(Metric):
 
     def _tensor_block(self, points: jax.Array) -> jax.Array:
         scaled = (points - self.center) / self.sigma
-        if self._blocks is not None:
+        if self._table is not None:
+            variances = _tabulated_variances(scaled, self._table)
+        elif self._blocks is not None:
             variances = _variances_nearby(scaled, self._blocks)
         elif self.dim <= _MOMENT_DIMENSIONS:
             variances = _variances_by_moments(scaled, self._scaled, self._features)
@@ -182,6 +203,7 @@ class LocalDiagonalMetric(Metric):
             self._scaled,
             self._features,
             self._blocks,
+            self._table,
         )
         return leaves, self.dim
 
@@ -197,6 +219,7 @@ class LocalDiagonalMetric(Metric):
             metric._scaled,
             metric._features,
             metric._blocks,
+            metric._table,
         ) = leaves
         return metric
 
@@ -348,6 +371,18 @@ def _variances_and_slopes_nearby(
 
     sums = sums_within_reach(points, blocks, terms)
     return sums[:, :dim], sums[:, dim:].reshape(n, dim, dim)
+
+
+@jax.custom_jvp
+def _tabulated_variances(points: jax.Array, table: VarianceTable) -> jax.Array:
+    """Local variances from a table."""
+    return variances_from_table(points, table)[0]
+
+
+@_tabulated_variances.defjvp
+def _tabulated_variances_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    variances, slopes = variances_from_table(*primals)
+    return variances, jnp.einsum("bd,bdj->bj", tangents[0], slopes)
 
 
 def _flat(matrices: jax.Array) -> jax.Array:

@@ -1,7 +1,8 @@
-"""Leaving out the data beyond reach changes nothing but the time it takes."""
+"""Neighbours instead of all data, tables instead of sums: the same, only faster."""
 
 import dataclasses
 import functools
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +35,22 @@ def nearby(data, sigma, rho):
         metric = LocalDiagonalMetric(data, sigma, rho)
     assert metric._blocks is not None
     return metric
+
+
+def tabulated(data, sigma, rho):
+    """The metric with a table of the sums, whether or not that pays."""
+    metric = full(data, sigma, rho)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_diagonal, "pays", lambda *_: True)
+        metric.prepare(1)
+    if metric._table is None:
+        pytest.skip("there is no table for these")
+    return metric
+
+
+# For values, first and second derivatives; tables promise less for the latter.
+BOUNDS = {nearby: (BOUND, BOUND, BOUND), tabulated: (BOUND, BOUND, 1e-8)}
+FORMS = pytest.mark.parametrize("form", [nearby, tabulated])
 
 
 def exactly(metric, points):
@@ -98,16 +115,16 @@ def errors(metric, points):
     ]
 
 
-def assert_within_bound(data, sigma, rho):
+def assert_within_bound(form, data, sigma, rho):
     """Values and derivatives are those of all data.
 
     Beyond the bound there is rounding, which must not be worse than in the full sum:
     where a rho far below the weights is all that is left, both lose digits.
     """
     points = places(data, sigma)
-    metric, everything = nearby(data, sigma, rho), full(data, sigma, rho)
+    metric, everything = form(data, sigma, rho), full(data, sigma, rho)
     found, rounding = errors(metric, points), errors(everything, points)
-    allowed = np.maximum(BOUND, 3.0 * np.array(rounding))
+    allowed = np.maximum(BOUNDS[form], 3.0 * np.array(rounding))
     assert (np.array(found) <= allowed).all()
     expected = -0.5 * np.sum(np.log(exactly(metric, points)[0]), axis=1)
     volumes = metric.log_volume(points)
@@ -137,11 +154,12 @@ MAKERS = sorted(name for name in dir(land.datasets) if name.startswith("make_"))
 
 @pytest.mark.parametrize("width", [0.01, 0.1, 0.5, 3.0])
 @pytest.mark.parametrize("maker", MAKERS)
-def test_every_data_set(maker, width):
+@FORMS
+def test_every_data_set(form, maker, width):
     """From a sigma that separates all data to one wider than all of them."""
     data = dataset(maker)
     sigma = width * np.ptp(data, axis=0).max()
-    assert_within_bound(data, sigma, 1e-2 * sigma**2)
+    assert_within_bound(form, data, sigma, 1e-2 * sigma**2)
 
 
 CLOUD = RNG.standard_normal((700, 2))
@@ -164,23 +182,26 @@ ADVERSARIAL = {
 
 @pytest.mark.parametrize("rho", [1.0, 1e-6, 1e-30])
 @pytest.mark.parametrize("data", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
-def test_adversarial_data(data, rho):
+@FORMS
+def test_adversarial_data(form, data, rho):
     """With a tiny rho the tails are all there is, many sigma away."""
-    assert_within_bound(data, 0.7, rho)
+    assert_within_bound(form, data, 0.7, rho)
 
 
 @pytest.mark.parametrize("n", [1, 3, 17, 511, 512, 530])
-def test_any_number_of_points(n):
-    metric = nearby(10.0 * CLOUD, 0.5, 0.1)
+@FORMS
+def test_any_number_of_points(form, n):
+    metric = form(10.0 * CLOUD, 0.5, 0.1)
     points = 12.0 * np.random.default_rng(n).standard_normal((n, 2))
     with jax.enable_x64(True):
         found = np.asarray(jax.jit(metric.tensor_batch)(points))
     np.testing.assert_allclose(1.0 / found, exactly(metric, points)[0], rtol=1e-12)
 
 
-def test_what_is_not_finite_stays_alone():
+@FORMS
+def test_what_is_not_finite_stays_alone(form):
     """A point that got lost is lost, and its neighbours in the batch are not."""
-    metric = nearby(10.0 * CLOUD, 0.5, 0.1)
+    metric = form(10.0 * CLOUD, 0.5, 0.1)
     points = 5.0 * np.random.default_rng(0).standard_normal((100, 2))
     expected = 1.0 / exactly(metric, points)[0]
     points[::7, 0], points[1::7, 1], points[2::7] = np.nan, np.inf, -np.inf
@@ -192,8 +213,9 @@ def test_what_is_not_finite_stays_alone():
 
 
 @pytest.mark.parametrize("distance", [50.0, 1e8, 1e100])
-def test_far_away_nothing_is_left_but_rho(distance):
-    metric = nearby(CLOUD, 0.5, 0.1)
+@FORMS
+def test_far_away_nothing_is_left_but_rho(form, distance):
+    metric = form(CLOUD, 0.5, 0.1)
     points = distance * np.random.default_rng(0).standard_normal((20, 2))
     np.testing.assert_array_equal(metric.host_tensors(points), 1.0 / 0.1)
 
@@ -277,25 +299,56 @@ def test_chosen_where_it_pays(choice):
     assert (metric._blocks is not None) == pays
 
 
-@pytest.fixture(scope="module")
-def arc():
-    """A metric of many data in both forms, and points on its arc."""
+TABLES = {
+    "few data": (plane(1000), 1.0, 10**6, False),
+    "few maps": (plane(1500), 1.0, 10, False),
+    "many data": (plane(1500), 1.0, 1000, True),
+    "a huge plane": (plane(2000), 1e-3, 1000, False),
+    "many cells": (100.0 * plane(1500), 1.0, 1000, False),
+    "D = 3": (plane(2000, dim=3), 1.0, 1000, False),
+}
+
+
+@pytest.mark.parametrize("choice", TABLES.values(), ids=TABLES.keys())
+def test_tabulated_where_it_pays(choice):
+    data, sigma, n_maps, pays = choice
+    metric = LocalDiagonalMetric(data, sigma, 1.0)
+    metric.prepare(n_maps)
+    assert (metric._table is not None) == pays
+
+
+def test_no_table_where_it_would_lose_digits():
+    """Far in the tails the kernel falls by orders of magnitude within a cell."""
+    metric = LocalDiagonalMetric(plane(1500), 1.0, 1e-30)
+    metric.prepare(1000)
+    assert metric._table is None
+
+
+def test_copies_make_their_own_tables():
+    metric = LocalDiagonalMetric(plane(1500), 1.0, 1.0)
+    metric.prepare(1000)
+    assert pickle.loads(pickle.dumps(metric))._table is None
+
+
+@pytest.fixture(scope="module", params=[nearby, tabulated])
+def arc(request):
+    """A metric of many data in full and in another form, and points on its arc."""
     data = land.datasets.make_half_ellipse(2000, n_centers=None, random_state=0)
-    metrics = [make(data, 0.15, 0.01) for make in (full, nearby)]
+    metrics = [make(data, 0.15, 0.01) for make in (full, request.param)]
     base = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
     return *metrics, base, data[::400]
 
 
 def test_the_equation_is_the_same(arc):
-    everything, near, _, points = arc
+    everything, other, _, points = arc
     rng = np.random.default_rng(0)
     ways = rng.standard_normal(points.shape)
     fields, field_ways = rng.standard_normal((2, len(points), 2, 2))
     evaluate = jax.jit(jacobi_acceleration)
     with jax.enable_x64(True):
         expected = evaluate(everything, points, ways, fields, field_ways)
-        found = evaluate(near, points, ways, fields, field_ways)
-        tensors = jax.jit(acceleration_and_tensor)(near, points, ways)[1]
+        found = evaluate(other, points, ways, fields, field_ways)
+        tensors = jax.jit(acceleration_and_tensor)(other, points, ways)[1]
     for part, exact in zip(found, expected, strict=True):
         np.testing.assert_allclose(part, exact, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(tensors, found[2])
@@ -303,14 +356,14 @@ def test_the_equation_is_the_same(arc):
 
 @pytest.mark.slow
 def test_maps_are_the_same(arc):
-    everything, near, base, points = arc
-    logs = [land.log_map(metric, base, points) for metric in (everything, near)]
+    everything, other, base, points = arc
+    logs = [land.log_map(metric, base, points) for metric in (everything, other)]
     for found in logs:
         assert found.converged.all()
     np.testing.assert_allclose(logs[1].lengths, logs[0].lengths, rtol=2e-6)
     exps = [
         land.exp_map(metric, base, 0.3 * logs[0].tangents)
-        for metric in (everything, near)
+        for metric in (everything, other)
     ]
     np.testing.assert_array_equal(exps[1].n_steps, exps[0].n_steps)
     np.testing.assert_allclose(exps[1].points, exps[0].points, rtol=0, atol=1e-8)
@@ -318,10 +371,10 @@ def test_maps_are_the_same(arc):
 
 @pytest.mark.slow
 def test_constants_are_the_same(arc):
-    everything, near, base, _ = arc
+    everything, other, base, _ = arc
     values = [
         land.log_constant(metric, base, 0.05 * np.eye(2), n_samples=32, random_state=0)
-        for metric in (everything, near)
+        for metric in (everything, other)
     ]
     assert values[1].value == pytest.approx(values[0].value, abs=1e-8)
 

@@ -1,0 +1,175 @@
+"""Local variances in the plane, tabulated: polynomials on cells as wide as the kernel.
+
+Sums of Gaussian kernels are smooth on the scale of sigma. On a square cell as wide as
+sigma the polynomial through 16 x 16 Chebyshev nodes agrees with them to rounding, and
+evaluating it costs the same whatever the number of data. The values at the nodes of a
+cell are two matrix products, because the kernel is a product over coordinates.
+
+Relative to the local variance, values and first derivatives in units of sigma are right
+to 1e-10. Second derivatives, which only Jacobi fields need, lose more digits to
+rounding: they are right to 1e-8.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from land._device import device
+
+Array = NDArray[np.float64]
+
+# Width of a cell in units of sigma, and nodes along each axis. For a Gaussian the error
+# is about 2 (WIDTH / 4)^NODES / sqrt(NODES!), which is less than rounding.
+_WIDTH, _NODES = 1.0, 16
+# The table may have so many cells that are not empty (400 MB), lie in a rectangle of so
+# many cells, and take so many pairs of cells and data (about a minute).
+_MOST_CELLS, _MOST_PLACES, _MOST_PAIRS = 100_000, 2**22, 2**30
+# Local variances of a cell may differ by this factor: rounding is relative to the
+# largest of them.
+_MOST_CONTRAST = 1e3
+# Geodesics that take as long as making a table and compiling once more.
+_WORTHWHILE = 500
+# Few shapes, so that similar tables share a compilation.
+_SHAPES = 256
+
+
+class VarianceTable(NamedTuple):
+    """Polynomials for the local variances, in units of sigma.
+
+    Fields are NumPy arrays on the way in and JAX arrays inside.
+    """
+
+    origin: Any  # (2,) lower corner of the first cell
+    slots: Any  # (columns, rows) which polynomials belong to a cell; 0: none, no data
+    coefficients: Any  # (slots, _NODES, 2 * _NODES) for T_a(x) T_b(y), columns (b, d)
+
+
+def pays(n_data: int, n_maps: int) -> bool:
+    """Whether so many geodesics are worth a table for so many data."""
+    return n_data > device().few_tabulated and n_maps >= _WORTHWHILE
+
+
+def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | None:
+    """The table for data (n, 2), `rho` and `reach` in units of sigma.
+
+    None where it would be too large, or not accurate enough. Data farther than `reach`
+    from a cell are left out of its polynomials.
+    """
+    if scaled.shape[1] != 2:
+        return None
+    margin = int(np.ceil(reach / _WIDTH))
+    origin = scaled.min(axis=0) - margin * _WIDTH
+    size = np.floor((scaled.max(axis=0) - origin) / _WIDTH) + 1 + margin
+    if not np.prod(size) <= _MOST_PLACES:
+        return None
+    counts = _data_within(scaled, origin, size.astype(int), margin)
+    if np.sum(counts > 0) > _MOST_CELLS or counts.sum() > _MOST_PAIRS:
+        return None
+    slots = np.zeros(counts.shape, dtype=np.int32)
+    slots[counts > 0] = np.arange(1, np.sum(counts > 0) + 1)
+    values = _values_at_nodes(scaled, origin, slots, reach)
+    least, most = values.min(axis=(1, 2)), values.max(axis=(1, 2))
+    if np.any(most + rho > _MOST_CONTRAST * (least + rho)):
+        return None
+    _, transform = _chebyshev()
+    found = np.einsum("ap,spqd,bq->sabd", transform, values, transform, optimize=True)
+    coefficients = np.ascontiguousarray(found.reshape(len(found), _NODES, -1))
+    room = [(0, -length % _SHAPES) for length in map(int, slots.shape)]
+    return VarianceTable(origin, np.pad(slots, room), coefficients)
+
+
+def _data_within(
+    scaled: Array, origin: Array, size: NDArray[np.intp], margin: int
+) -> NDArray[np.intp]:
+    """How many data lie in the cells at most `margin` away, for each cell."""
+    cells = np.floor((scaled - origin) / _WIDTH).astype(int)
+    sums = np.zeros(size + 1, dtype=np.intp)
+    np.add.at(sums, tuple(cells.T + 1), 1)
+    sums = sums.cumsum(axis=0).cumsum(axis=1)
+    low = [np.maximum(np.arange(side) - margin, 0) for side in size.tolist()]
+    high = [np.minimum(np.arange(side) + margin + 1, side) for side in size.tolist()]
+    corners = [sums[np.ix_(x, y)] for x in (high[0], low[0]) for y in (high[1], low[1])]
+    return np.asarray(corners[0] - corners[1] - corners[2] + corners[3])
+
+
+def _values_at_nodes(
+    scaled: Array, origin: Array, slots: NDArray[np.int32], reach: float
+) -> Array:
+    """Both variances at the nodes of all cells with a slot, (slots, x, y, 2)."""
+    nodes = 0.5 * _WIDTH * (_chebyshev()[0] + 1.0)
+    data = scaled[np.argsort(scaled[:, 1])] - origin
+    n_slots = int(slots.max()) + 1
+    found = np.zeros((-(-n_slots // _SHAPES) * _SHAPES, _NODES, _NODES, 2))
+    for column in np.flatnonzero(slots.any(axis=1)):
+        left = column * _WIDTH
+        near = data[np.abs(data[:, 0] - left - 0.5 * _WIDTH) < reach + 0.5 * _WIDTH]
+        across, squares_across = _kernel(left + nodes, near[:, 0])
+        for row in np.flatnonzero(slots[column]):
+            bottom = row * _WIDTH
+            ends = [bottom - reach, bottom + _WIDTH + reach]
+            own = slice(*np.searchsorted(near[:, 1], ends))
+            up, squares_up = _kernel(bottom + nodes, near[own, 1])
+            values = found[slots[column, row]]
+            values[..., 0] = squares_across[:, own] @ up.T
+            values[..., 1] = across[:, own] @ squares_up.T
+    return found
+
+
+def _kernel(nodes: Array, data: Array) -> tuple[Array, Array]:
+    """Weights exp(-u^2 / 2) for distances u of data from nodes, and u^2 times them."""
+    squares = (nodes[:, None] - data) ** 2
+    weights = np.exp(-0.5 * squares)
+    return weights, weights * squares
+
+
+def _chebyshev() -> tuple[Array, Array]:
+    """Nodes on [-1, 1], and the matrix from values there to coefficients."""
+    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
+    transform = 2.0 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
+    transform[0] *= 0.5
+    return np.cos(angles), transform
+
+
+def variances_from_table(
+    points: jax.Array, table: VarianceTable
+) -> tuple[jax.Array, jax.Array]:
+    """Local variances (n, 2) at points in units of sigma, and their slopes (n, 2, 2).
+
+    slopes[:, d, j] are the derivatives of the variance j in the coordinate d.
+    """
+    places = (points - table.origin) / _WIDTH
+    corners = jnp.floor(jax.lax.stop_gradient(places))
+    shape = jnp.asarray(table.slots.shape)
+    inside = jnp.all((corners >= 0) & (corners < shape), axis=1)
+    cells = jnp.where(inside[:, None], corners, 0.0).astype(jnp.int32)
+    slots = jnp.where(inside, table.slots[cells[:, 0], cells[:, 1]], 0)
+    x, dx = _polynomials(2.0 * (places - corners)[:, 0] - 1.0)
+    y, dy = _polynomials(2.0 * (places - corners)[:, 1] - 1.0)
+    # Barriers: fused with what follows, the same rows would be fetched many times.
+    barrier: Any = jax.lax.optimization_barrier
+    rows = barrier(table.coefficients[slots])
+    inner = barrier((_combined(x, rows), _combined(dx, rows)))
+    along, slopes_along = (each.reshape(-1, _NODES, 2) for each in inner)
+    slopes = jnp.stack([_combined(y, slopes_along), _combined(dy, along)], axis=1)
+    variances = jnp.maximum(_combined(y, along), 0.0)
+    return variances, slopes * (2.0 / _WIDTH)
+
+
+def _polynomials(u: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
+    """Chebyshev polynomials at `u`, and their derivatives."""
+    values, slopes = [jnp.ones_like(u), u], [jnp.zeros_like(u), jnp.ones_like(u)]
+    for _ in range(_NODES - 2):
+        slopes.append(2.0 * values[-1] + 2.0 * u * slopes[-1] - slopes[-2])
+        values.append(2.0 * u * values[-1] - values[-2])
+    return values, slopes
+
+
+def _combined(factors: list[jax.Array], rows: jax.Array) -> jax.Array:
+    """Sums over the second axis of `rows`, with a factor for each of its entries."""
+    terms = [factor[:, None] * rows[:, k] for k, factor in enumerate(factors)]
+    return sum(terms[1:], terms[0])
