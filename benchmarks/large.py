@@ -49,9 +49,9 @@ def run(quick: bool) -> list[Table]:
             Column("peak_gib", "peak GiB", ".2f"),
         ],
         notes=(
-            f"`score_samples`, density in dx, of a LAND fitted to {N_DATA} points of the "
-            "half-ellipse. Before is the peak when the first chunk was compiled and "
-            "the points were there."
+            f"`score_samples`, density in dx, of a LAND fitted to {N_DATA} points of "
+            "the half-ellipse. Before is the peak when the first chunk was compiled "
+            "and the points were there."
         ),
     )
     for n in QUICK_FIT_SIZES if quick else FIT_SIZES:
