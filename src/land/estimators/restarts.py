@@ -36,7 +36,7 @@ class Outcome:
     converged, interrupted : bool
         Whether the stopping rule was met; whether an interrupt came before.
     starved : list of int
-        Components that have lost their data.
+        Components that have lost their data to others in the course of EM.
     history : list of Step
     work : Work
     """
@@ -104,9 +104,8 @@ def fit_start(
         if own.latest is None:
             raise
         return Outcome(own.latest, False, True, [], own.history, own.work)
-    return Outcome(
-        mixture.snapshot(), converged, False, mixture.starved, own.history, own.work
-    )
+    starved = mixture.starved if settings.method == "ml" else []
+    return Outcome(mixture.snapshot(), converged, False, starved, own.history, own.work)
 
 
 def _fit(
