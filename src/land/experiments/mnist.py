@@ -199,4 +199,6 @@ def _draw(found: dict, data: np.ndarray):
         for ax, (kind, row) in zip(grid[0, 1:], found.items(), strict=True):
             contour_panel(ax, row["grid"], data, row["means"], kind)
             ax.set_title(_label(kind))
+        shown = grid[0, 1]
+        first.set(xlim=shown.get_xlim(), ylim=shown.get_ylim())
     return figure
