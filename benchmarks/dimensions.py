@@ -3,14 +3,18 @@
 Data lie along a curve in three dimensions, with noise in all of them.
 """
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 import land
 from benchmarks.common import Column, Table, seconds
 
 DIMENSIONS, QUICK_DIMENSIONS = (3, 5, 10, 20, 50), (3, 5)
 N_DATA, NOISE = 300, 0.1
-SEEDS, QUICK_SEEDS = range(4), range(2)
+STEPS = 10
+SEEDS, QUICK_SEEDS = range(6), range(3)
 
 
 def curve(dim: int, seed: int = 0) -> np.ndarray:
@@ -39,10 +43,10 @@ def run(quick: bool) -> list[Table]:
         ],
         notes=(
             f"{N_DATA} points along a curve, noise {NOISE:g} in all directions; "
-            '`method="least_squares"`, automatic sigma and rho, default `n_samples`. '
+            '`method="least_squares"`, a few steps, automatic sigma and rho. '
             "The standard error is the one that the fit reports (median), the spread "
             "that of its values over random states, the range that of log sqrt|M| over "
-            "the data. Time is for one fit, warm."
+            "the data. Time is for one fit, cold."
         ),
     )
     for dim in QUICK_DIMENSIONS if quick else DIMENSIONS:
@@ -57,11 +61,20 @@ def _row(dim: int, kind: str, seeds: range) -> dict:
     data = curve(dim)
     models, times = [], []
     for seed in seeds:
+        # Later fits start where the first one ended, and differ in constants only.
+        init = models[0].mean_ if models else "least_squares"
         model = land.LAND(
-            method="least_squares", covariance_type=kind, tol=1e-5, random_state=seed
+            method="least_squares",
+            covariance_type=kind,
+            init=init,
+            max_iter=1 if models else STEPS,
+            random_state=seed,
         )
-        times.append(seconds(lambda model=model: model.fit(data)))
+        with warnings.catch_warnings():  # any mean among the data will do
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            times.append(seconds(lambda model=model: model.fit(data)))
         models.append(model)
+    models = models[1:]
     volumes = models[0].metric_.log_volume(data)
     return {
         "dim": dim,
@@ -70,5 +83,5 @@ def _row(dim: int, kind: str, seeds: range) -> dict:
         "stderr": float(np.median([model.log_constant_stderr_ for model in models])),
         "spread": float(np.std([model.log_constant_ for model in models], ddof=1)),
         "volumes": float(np.ptp(np.quantile(volumes, [0.05, 0.95]))),
-        "seconds": float(np.min(times)),
+        "seconds": times[0],
     }

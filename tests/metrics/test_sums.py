@@ -300,7 +300,7 @@ def test_chosen_where_it_pays(choice):
 
 
 TABLES = {
-    "few data": (plane(1000), 1.0, 10**6, False),
+    "few data": (plane(500), 1.0, 10**6, False),
     "few maps": (plane(1500), 1.0, 10, False),
     "many data": (plane(1500), 1.0, 1000, True),
     "a huge plane": (plane(2000), 1e-3, 1000, False),

@@ -72,7 +72,7 @@ class LocalDiagonalMetric(Metric):
     4096 data, in more than 6 dimensions, and wherever most data are within reach
     anyway, the sum is over all of them.
 
-    In the plane, with more than 1024 data, the sums come from a table once many
+    In the plane, with more than 512 data, the sums come from a table once many
     geodesics are wanted (`land.metrics.table`): h and its first derivatives are then
     right to 1e-10 of h.
 
