@@ -39,14 +39,11 @@ _SHAPES = 256
 
 
 class VarianceTable(NamedTuple):
-    """Polynomials for the local variances, in units of sigma.
+    """Polynomials for the local variances, in units of sigma."""
 
-    Fields are NumPy arrays on the way in and JAX arrays inside.
-    """
-
-    origin: Any  # (2,) lower corner of the first cell
-    slots: Any  # (columns, rows) which polynomials belong to a cell; 0: none, no data
-    coefficients: Any  # (slots, _NODES, 2 * _NODES) for T_a(x) T_b(y), columns (b, d)
+    origin: jax.Array  # (2,) lower corner of the first cell
+    slots: jax.Array  # (columns, rows) which polynomials a cell has; 0: none, no data
+    coefficients: jax.Array  # (slots, a, 2 * _NODES) of T_a(x) T_b(y), columns (b, d)
 
 
 def pays(n_data: int, n_maps: int) -> bool:
@@ -80,7 +77,11 @@ def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | N
     found = np.einsum("ap,spqd,bq->sabd", transform, values, transform, optimize=True)
     coefficients = np.ascontiguousarray(found.reshape(len(found), _NODES, -1))
     room = [(0, -length % _SHAPES) for length in map(int, slots.shape)]
-    return VarianceTable(origin, np.pad(slots, room), coefficients)
+    # On the device, in double precision: nobody wants to copy it there for every call.
+    with jax.enable_x64(True):
+        return VarianceTable(
+            *(jnp.asarray(part) for part in (origin, np.pad(slots, room), coefficients))
+        )
 
 
 def _data_within(
