@@ -8,9 +8,13 @@ JAX_PLATFORMS names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
+import numpy as np
+from numpy.typing import NDArray
 
 # A block is chosen if at least this share of it is used.
 _USED = 0.75
@@ -80,3 +84,25 @@ def block_size(sizes: tuple[int, ...], n: int, dim: int = 1) -> int:
     most = device().coordinates // dim
     useful = [size for size in sizes if _USED * size <= n and size <= most]
     return max(useful, default=min(sizes))
+
+
+def in_blocks(
+    function: Callable[..., Any],
+    sizes: tuple[int, ...],
+    fixed: Any,
+    *rows: NDArray[np.float64],
+) -> list[NDArray[np.float64]]:
+    """Arrays that a compiled function returns for `fixed` and any number of rows.
+
+    It is called with blocks of these sizes, so that it is neither compiled for every
+    number nor fills the memory.
+    """
+    n = len(rows[0])
+    parts = []
+    for start in range(0, n, max(sizes)):
+        count = min(max(sizes), n - start)
+        size = next(size for size in sizes if count <= size)
+        taken = np.minimum(np.arange(start, start + size), n - 1)
+        found = jax.tree.leaves(function(fixed, *(each[taken] for each in rows)))
+        parts.append([np.asarray(each)[:count] for each in found])
+    return [np.concatenate(each) for each in zip(*parts, strict=True)]

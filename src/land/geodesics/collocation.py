@@ -45,7 +45,7 @@ def _lagrange(nodes: Array) -> list[Polynomial]:
 _BASIS = _lagrange(POINTS)
 _INTEGRALS = [polynomial.integ() for polynomial in _BASIS]
 # Positions at the Gauss points from rates there: the Gauss-Runge-Kutta matrix.
-_INTEGRATION: Array = np.stack([p(POINTS) for p in _INTEGRALS], axis=1)
+INTEGRATION: Array = np.stack([p(POINTS) for p in _INTEGRALS], axis=1)
 # Rates at the Gauss points from positions at ORDER + 1 equally spaced nodes.
 NODES: Array = np.linspace(0.0, 1.0, ORDER + 1)
 _DIFFERENTIATION: Array = np.stack(
@@ -57,7 +57,7 @@ def gauss_positions(base: jax.Array, rates: jax.Array) -> jax.Array:
     """Positions at the Gauss points: (n, D), (n, e, q, D) -> (n, e, q, D)."""
     spans = jnp.einsum("q,neqd->ned", WEIGHTS, rates)
     starts = base[:, None] + jnp.cumsum(spans, axis=1) - spans
-    return starts[:, :, None] + jnp.einsum("pq,neqd->nepd", _INTEGRATION, rates)
+    return starts[:, :, None] + jnp.einsum("pq,neqd->nepd", INTEGRATION, rates)
 
 
 def split_elements(rates: Array, widths: Array) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from land.geodesics.collocation import (
     split_elements,
 )
 from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
+from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
 from land.geodesics.relaxation import Boundary, empty_state, relax_curves
 from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
@@ -32,6 +34,8 @@ _FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
 _SPACING = 0.75
 # A mesh with a smaller discretisation error than this is split and not made anew.
 _NEARLY_RIGHT = 0.01
+# Curves that descent has brought this near to geodesics are left to Newton's method.
+_NEARLY = 0.05
 # Iterations on a rough mesh before it is adapted to the curve, and how often that is
 # tried (with twice the patience each time) before the mesh is refined.
 _PATIENCE, _ROUNDS = 15, 3
@@ -71,10 +75,7 @@ class Connections:
         return points
 
     def take(self, which: Indices) -> Connections:
-        """Some of the geodesics."""
-        place = np.full(len(self.bases), -1)
-        place[which] = np.arange(len(which))
-        chosen = place >= 0
+        """Some of the geodesics, of which some may be taken more than once."""
         return Connections(
             bases=self.bases[which],
             tangents=self.tangents[which],
@@ -82,7 +83,7 @@ class Connections:
             lengths=self.lengths[which],
             converged=self.converged[which],
             n_iter=self.n_iter[which],
-            meshes=[(place[own], curves) for own, curves in self.restrict(chosen)],
+            meshes=self._final_meshes(which),
         )
 
     @staticmethod
@@ -110,14 +111,18 @@ class Connections:
 
     def final_meshes(self) -> list[tuple[Indices, PiecewiseCurves]]:
         """Meshes of the curves as they are, without those that were replaced."""
-        last = np.full(len(self.bases), -1)
+        return self._final_meshes(np.arange(len(self.bases)))
+
+    def _final_meshes(self, chosen: Indices) -> list[tuple[Indices, PiecewiseCurves]]:
+        """The same for some of the geodesics, numbered as they are in `chosen`."""
+        last, row = np.full((2, len(self.bases)), -1)
         for index, (which, _) in enumerate(self.meshes):
-            last[which] = index
+            last[which], row[which] = index, np.arange(len(which))
         final = []
-        for index, (which, curves) in enumerate(self.meshes):
-            rows = last[which] == index
-            if rows.any():
-                final.append((which[rows], curves.take(rows)))
+        for index, (_, curves) in enumerate(self.meshes):
+            own = np.flatnonzero(last[chosen] == index)
+            if len(own):
+                final.append((own, curves.take(row[chosen[own]])))
         return final
 
     def adopt(self, which: Indices, others: Connections) -> None:
@@ -168,31 +173,114 @@ def connect(
     """
     solution = Connections.at_rest(bases)
     ends = _Ends(
-        bases, _inverse_tensors(metric, bases), _inverse_tensors(metric, targets)
+        bases, targets, metric.host_tensors(bases), metric.host_tensors(targets)
     )
-    queue: defaultdict[tuple[int, int], list[_Batch]] = defaultdict(list)
+    finishing = metric.dim <= MOST_DIMENSIONS and tol < _NEARLY
     if isinstance(guesses, Connections):
         batches = _moved_meshes(metric, bases, targets, guesses)
+        if finishing:
+            batches = _finish(metric, ends, solution, batches, tol)
     else:
         batches = _first_meshes(metric, bases, targets, guesses)
-    for batch in batches:
-        queue[batch.elements, batch.round].append(batch)
-    while queue:
-        batch = _Batch.merge(queue.pop(min(queue)))
-        outcome = _relax(metric, ends, batch, tol, max_iter)
-        for follower in _follow_up(metric, ends, batch, outcome, tol):
-            queue[follower.elements, follower.round].append(follower)
-        _store(solution, ends, batch, outcome, tol)
+    if finishing:
+        batches = _descend(metric, ends, solution, batches, _NEARLY, max_iter)
+        batches = _finish(metric, ends, solution, batches, tol)
+    _descend(metric, ends, solution, batches, tol, max_iter)
     return solution
 
 
 @dataclass(frozen=True)
 class _Ends:
-    """Base points, and inverse tensors at both ends."""
+    """Ends of the geodesics, and the tensors there."""
 
     bases: Array
-    inverse_base: Array
-    inverse_end: Array
+    targets: Array
+    base_tensors: Array
+    end_tensors: Array
+
+    @cached_property
+    def inverse_base(self) -> Array:
+        return _inverse(self.base_tensors)
+
+    @cached_property
+    def inverse_end(self) -> Array:
+        return _inverse(self.end_tensors)
+
+
+def _descend(
+    metric: Metric,
+    ends: _Ends,
+    solution: Connections,
+    batches: list[_Batch],
+    tol: float,
+    max_iter: int,
+) -> list[_Batch]:
+    """Relax curves until they meet a tolerance, on meshes as fine as that needs.
+
+    Enters them in the solution, and returns them as they are now.
+    """
+    queue: defaultdict[tuple[int, int], list[_Batch]] = defaultdict(list)
+    for batch in batches:
+        queue[batch.elements, batch.round].append(batch)
+    relaxed = []
+    while queue:
+        batch = _Batch.merge(queue.pop(min(queue)))
+        outcome = _relax(metric, ends, batch, tol, max_iter)
+        followers = _follow_up(metric, ends, batch, outcome, tol)
+        for follower in followers:
+            queue[follower.elements, follower.round].append(follower)
+        _store(solution, ends, batch, outcome, tol)
+        left = ~np.isin(batch.which, [i for each in followers for i in each.which])
+        relaxed.append(
+            _Batch(batch.which[left], outcome.rates[left], batch.widths[left])
+        )
+    return [batch for batch in relaxed if len(batch.which)]
+
+
+def _finish(
+    metric: Metric,
+    ends: _Ends,
+    solution: Connections,
+    batches: list[_Batch],
+    tol: float,
+) -> list[_Batch]:
+    """Enter the geodesics that Newton's method finds near curves in the solution.
+
+    Returns the curves near which it finds none.
+    """
+    queue: defaultdict[int, list[_Batch]] = defaultdict(list)
+    for batch in batches:
+        queue[batch.elements].append(batch)
+    found = np.zeros(len(ends.bases), dtype=bool)
+    while queue:
+        batch = _Batch.merge(queue.pop(min(queue)))
+        which, curves = batch.which, (batch.rates, batch.widths)
+        finished = finish_curves(
+            metric, ends.bases[which], ends.targets[which], *curves, 0.1 * np.sqrt(tol)
+        )
+        lengths = _norms(ends.base_tensors[which], finished.tangents)
+        speeds = np.stack(
+            [lengths, _norms(ends.end_tensors[which], finished.end_velocities)]
+        )
+        with np.errstate(invalid="ignore"):
+            mismatch = np.max(np.abs(speeds / finished.speeds - 1.0), axis=0)
+        good = finished.found & finished.minimal
+        accurate = good & (mismatch <= tol)
+        rates, own = finished.rates[accurate], which[accurate]
+        solution.n_iter[which] += finished.n_steps
+        solution.lengths[own] = lengths[accurate]
+        solution.tangents[own] = finished.tangents[accurate]
+        solution.end_velocities[own] = finished.end_velocities[accurate]
+        solution.converged[own] = True
+        solution.meshes.append(
+            (own, PiecewiseCurves(ends.bases[own], rates, batch.widths[accurate]))
+        )
+        found[own] = True
+        coarse = good & ~accurate
+        if coarse.any() and batch.elements < _MOST_ELEMENTS:
+            split = split_elements(finished.rates[coarse], batch.widths[coarse])
+            queue[2 * batch.elements].append(_Batch(which[coarse], *split))
+    return [left for batch in batches if len((left := batch.without(found)).which)]
 
 
 @dataclass(frozen=True)
@@ -207,6 +295,11 @@ class _Batch:
     @property
     def elements(self) -> int:
         return self.rates.shape[1]
+
+    def without(self, done: Mask) -> _Batch:
+        """The curves that are not `done`."""
+        left = ~done[self.which]
+        return _Batch(self.which[left], self.rates[left], self.widths[left])
 
     @staticmethod
     def merge(batches: list[_Batch]) -> _Batch:
@@ -380,9 +473,15 @@ def _follow_up(
     return followers
 
 
-def _inverse_tensors(metric: Metric, points: Array) -> Array:
-    tensors = metric.host_tensors(points)
+def _inverse(tensors: Array) -> Array:
     return 1.0 / tensors if tensors.ndim == 2 else np.linalg.inv(tensors)
+
+
+def _norms(tensors: Array, vectors: Array) -> Array:
+    """Lengths of vectors."""
+    if tensors.ndim == 2:
+        return np.sqrt(np.sum(tensors * vectors**2, axis=1))
+    return np.sqrt(np.einsum("ni,nij,nj->n", vectors, tensors, vectors))
 
 
 def _raise(inverse_tensors: Array, momenta: Array) -> Array:

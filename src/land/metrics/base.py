@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import device
+from land._device import device, in_blocks
 from land._precision import in_float64
 from land._validation import check_points
 
@@ -124,19 +124,10 @@ class Metric(abc.ABC):
     @in_float64
     def host_tensors(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """NumPy twin of `tensor_batch` that neither recompiles nor fills memory."""
-        blocks = []
-        sizes = device().points
-        for start in range(0, len(points), max(sizes)):
-            block = points[start : start + max(sizes)]
-            size = next(size for size in sizes if len(block) <= size)
-            padded = np.concatenate(
-                [block, np.broadcast_to(block[:1], (size - len(block), self.dim))]
-            )
-            blocks.append(np.asarray(_tensor_batch(self, padded))[: len(block)])
-        if not blocks:
+        if not len(points):
             shape = jax.eval_shape(self.tensor_at, jnp.zeros(self.dim)).shape
             return np.empty((0, *shape))
-        return np.concatenate(blocks)
+        return in_blocks(_tensor_batch, device().points, self, points)[0]
 
 
 @jax.jit

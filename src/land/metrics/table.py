@@ -137,11 +137,11 @@ def _chebyshev() -> tuple[Array, Array]:
 
 
 def variances_from_table(
-    points: jax.Array, table: VarianceTable
-) -> tuple[jax.Array, jax.Array]:
-    """Local variances (n, 2) at points in units of sigma, and their slopes (n, 2, 2).
+    points: jax.Array, table: VarianceTable, order: int
+) -> tuple[jax.Array, ...]:
+    """Local variances at points in units of sigma, and derivatives up to an order.
 
-    slopes[:, d, j] are the derivatives of the variance j in the coordinate d.
+    As `land.metrics.variances` has them: (n, 2), (n, 2, 2), (n, 2, 2, 2).
     """
     places = (points - table.origin) / _WIDTH
     corners = jnp.floor(jax.lax.stop_gradient(places))
@@ -149,25 +149,40 @@ def variances_from_table(
     inside = jnp.all((corners >= 0) & (corners < shape), axis=1)
     cells = jnp.where(inside[:, None], corners, 0.0).astype(jnp.int32)
     slots = jnp.where(inside, table.slots[cells[:, 0], cells[:, 1]], 0)
-    x, dx = _polynomials(2.0 * (places - corners)[:, 0] - 1.0)
-    y, dy = _polynomials(2.0 * (places - corners)[:, 1] - 1.0)
+    x = _polynomials(2.0 * (places - corners)[:, 0] - 1.0, order)
+    y = _polynomials(2.0 * (places - corners)[:, 1] - 1.0, order)
     # Barriers: fused with what follows, the same rows would be fetched many times.
     barrier: Any = jax.lax.optimization_barrier
     rows = barrier(table.coefficients[slots])
-    inner = barrier((_combined(x, rows), _combined(dx, rows)))
-    along, slopes_along = (each.reshape(-1, _NODES, 2) for each in inner)
-    slopes = jnp.stack([_combined(y, slopes_along), _combined(dy, along)], axis=1)
-    variances = jnp.maximum(_combined(y, along), 0.0)
-    return variances, slopes * (2.0 / _WIDTH)
+    inner = barrier([_combined(factors, rows) for factors in x])
+    inner = [each.reshape(-1, _NODES, 2) for each in inner]
+
+    def derivative(in_x: int, in_y: int) -> jax.Array:
+        scale = (2.0 / _WIDTH) ** (in_x + in_y)
+        return scale * _combined(y[in_y], inner[in_x])
+
+    found = [derivative(0, 0)]
+    if order >= 1:
+        found.append(jnp.stack([derivative(1, 0), derivative(0, 1)], axis=1))
+    if order >= 2:
+        mixed = derivative(1, 1)
+        entries = [derivative(2, 0), mixed, mixed, derivative(0, 2)]
+        found.append(jnp.stack(entries, axis=1).reshape(-1, 2, 2, 2))
+    return tuple(found)
 
 
-def _polynomials(u: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
-    """Chebyshev polynomials at `u`, and their derivatives."""
-    values, slopes = [jnp.ones_like(u), u], [jnp.zeros_like(u), jnp.ones_like(u)]
+def _polynomials(u: jax.Array, order: int) -> list[list[jax.Array]]:
+    """Chebyshev polynomials at `u`, and their derivatives up to an order."""
+    zero, one = jnp.zeros_like(u), jnp.ones_like(u)
+    found = [[one, u], [zero, one], [zero, zero]][: order + 1]
     for _ in range(_NODES - 2):
-        slopes.append(2.0 * values[-1] + 2.0 * u * slopes[-1] - slopes[-2])
-        values.append(2.0 * u * values[-1] - values[-2])
-    return values, slopes
+        for k in reversed(range(order + 1)):
+            # The k-th derivative of T_n+1 = 2 u T_n - T_n-1.
+            latest = 2.0 * u * found[k][-1] - found[k][-2]
+            if k > 0:
+                latest = latest + 2.0 * k * found[k - 1][-1]
+            found[k].append(latest)
+    return found
 
 
 def _combined(factors: list[jax.Array], rows: jax.Array) -> jax.Array:

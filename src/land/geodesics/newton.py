@@ -1,0 +1,290 @@
+"""Newton's method for batches of geodesics near given curves.
+
+The geodesic equation is linearised along every curve and the linear boundary value
+problem solved by collocation at the Gauss points: element by element, the state at its
+end as a function of the state at its start, and then from element to element. Near a
+geodesic each step doubles the number of correct digits, where descent gains a fixed
+number of them; and the fundamental solution, which every step needs, is the derivative
+of the exponential map.
+
+Metrics are evaluated on the device, in blocks of points that do not depend on the mesh.
+The small linear systems are solved on the host: see `land.metrics.tensors`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from land._device import device, in_blocks
+from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
+from land.geodesics.equation import acceleration_and_tensor
+from land.geodesics.slots import Indices, Mask
+from land.metrics import Metric
+
+Array = NDArray[np.float64]
+
+# The linear systems of an element have ORDER * D unknowns.
+MOST_DIMENSIONS = 6
+_MOST_STEPS = 8
+# A step longer than the first of these, or that is not this much shorter than the one
+# before, shows that the curve is too far from a geodesic.
+_LONGEST, _SHRINK = 0.5, 0.5
+# Descent lowers the energy; a step that raises the length by more went elsewhere.
+_LONGER = 1.01
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What Newton's method made of a batch of curves.
+
+    Attributes
+    ----------
+    rates : ndarray of shape (n, elements, ORDER, D)
+    tangents, end_velocities : ndarray of shape (n, D)
+    jacobians : ndarray of shape (n, D, D)
+        Derivatives of the exponential map at the tangents. They belong to the curves
+        before the last step, whose size `change` is.
+    speeds : ndarray of shape (n,)
+        On average over the curve; for a geodesic it is the length.
+    change : ndarray of shape (n,)
+        Relative size of the last step; the square of it is left.
+    minimal : ndarray of shape (n,)
+        Whether there is no conjugate point on the way.
+    found : ndarray of shape (n,)
+        Whether the steps came down to what was asked for.
+    n_steps : ndarray of shape (n,)
+    """
+
+    rates: Array
+    tangents: Array
+    end_velocities: Array
+    jacobians: Array
+    speeds: Array
+    change: Array
+    minimal: Mask
+    found: Mask
+    n_steps: NDArray[np.int64]
+
+
+def finish_curves(
+    metric: Metric,
+    bases: Array,
+    targets: Array,
+    rates: Array,
+    widths: Array,
+    smallest: float,
+) -> Finished:
+    """Newton steps for curves near geodesics until they are `smallest` or hopeless.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    bases, targets : ndarray of shape (n, D)
+        Ends of the geodesics.
+    rates, widths
+        Curves in the form of `land.geodesics.collocation`.
+    smallest
+        Relative size of the last step.
+    """
+    n, elements, _, dim = rates.shape
+    result = Finished(
+        rates=rates.copy(),
+        tangents=np.full((n, dim), np.nan),
+        end_velocities=np.full((n, dim), np.nan),
+        jacobians=np.full((n, dim, dim), np.nan),
+        speeds=np.full(n, np.nan),
+        change=np.full(n, np.inf),
+        minimal=np.zeros(n, dtype=bool),
+        found=np.zeros(n, dtype=bool),
+        n_steps=np.zeros(n, dtype=np.int64),
+    )
+    first_speeds = np.full(n, np.nan)
+    # As many curves at once as fill a block of points.
+    size = max(1, max(device().points) // (elements * ORDER))
+    active = np.arange(n)
+    for _ in range(_MOST_STEPS):
+        going = []
+        for start in range(0, len(active), size):
+            rows = active[start : start + size]
+            previous = result.change[rows]
+            step = _step(
+                metric, bases[rows], targets[rows], result.rates[rows], widths[rows]
+            )
+            _enter(result, rows, step)
+            fresh = np.isnan(first_speeds[rows])
+            first_speeds[rows[fresh]] = step.speeds[fresh]
+            good = step.change <= np.minimum(_LONGEST, _SHRINK * previous)
+            good &= step.speeds <= _LONGER * first_speeds[rows]
+            result.found[rows] = good & (step.change <= smallest)
+            going.append(rows[good & ~result.found[rows]])
+        active = np.concatenate(going) if going else active
+        if not len(active):
+            break
+    return result
+
+
+def _enter(result: Finished, rows: Indices, step: Finished) -> None:
+    """Store a step of some of the curves."""
+    for name in (
+        "rates",
+        "tangents",
+        "end_velocities",
+        "jacobians",
+        "speeds",
+        "change",
+        "minimal",
+    ):
+        getattr(result, name)[rows] = getattr(step, name)
+    result.n_steps[rows] += 1
+
+
+def _step(
+    metric: Metric, bases: Array, targets: Array, rates: Array, widths: Array
+) -> Finished:
+    """One step of Newton's method."""
+    n, elements, order, dim = rates.shape
+    spans = np.einsum("q,neqd->ned", WEIGHTS, rates)
+    starts = np.cumsum(spans, axis=1) - spans
+    offsets = starts[:, :, None] + np.einsum("pq,neqd->nepd", INTEGRATION, rates)
+    time = widths[:, :, None, None]
+    points = (bases[:, None, None] + offsets).reshape(-1, dim)
+    found = in_blocks(
+        _linearise, device().points, metric, points, (rates / time).reshape(-1, dim)
+    )
+    shape = (n, elements, order)
+    acceleration, in_position, in_velocity, tensors = (
+        part.reshape(*shape, *part.shape[1:]) for part in found
+    )
+    # Time in units of the element, positions relative to the base.
+    stiffness = in_position * time[..., None] ** 2
+    damping = in_velocity * time[..., None]
+    force = (
+        acceleration * time**2
+        - np.einsum("neqij,neqj->neqi", stiffness, offsets)
+        - np.einsum("neqij,neqj->neqi", damping, rates)
+    )
+    answers = _accelerations(stiffness, damping, force)
+    states = _states(answers, widths)
+    fundamental, rest = states[:, -1, :, :dim], states[:, -1, :, dim]
+    arrival = (targets - bases)[..., None] - rest[:, :dim, None]
+    tangents = _solve(fundamental[:, :dim], arrival)[..., 0]
+    state = np.einsum("nekd,nd->nek", states[..., :dim], tangents) + states[..., dim]
+    state[:, :-1, dim:] *= widths[:, :, None]
+    inner = np.einsum("neqik,nek->neqi", answers[..., :-1], state[:, :-1])
+    inner += answers[..., -1]
+    moved = state[:, :-1, None, dim:] + np.einsum("pq,neqi->nepi", INTEGRATION, inner)
+    weights = WEIGHTS / widths[:, :, None]
+    squared_speeds = _squared_norms(tensors, rates, weights)
+    changes = _squared_norms(tensors, moved - rates, weights)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        change = np.sqrt(changes / squared_speeds)
+    on_the_way = np.linalg.slogdet(states[:, 1:, :dim, :dim])[0]
+    return Finished(
+        rates=moved,
+        tangents=tangents,
+        end_velocities=state[:, -1, dim:],
+        jacobians=fundamental[:, :dim],
+        speeds=np.sqrt(squared_speeds),
+        change=np.where(np.isfinite(change), change, np.inf),
+        minimal=np.all(on_the_way > 0.0, axis=1),
+        found=np.zeros(n, dtype=bool),
+        n_steps=np.ones(n, dtype=np.int64),
+    )
+
+
+def _accelerations(stiffness: Array, damping: Array, force: Array) -> Array:
+    """Accelerations at the Gauss points of elements on their own.
+
+    Linear in the state at the start of the element: (n, e, ORDER, D, 2 D + 1), columns
+    for position, velocity and what is there without either.
+    """
+    n, elements, order, dim = force.shape
+    size = order * dim
+    twice = INTEGRATION @ INTEGRATION
+    system = stiffness[..., :, None, :] * twice[:, None, :, None]
+    system += damping[..., :, None, :] * INTEGRATION[:, None, :, None]
+    system = np.eye(size) - system.reshape(n, elements, size, size)
+    forces = np.concatenate(
+        [stiffness, POINTS[:, None, None] * stiffness + damping, force[..., None]],
+        axis=-1,
+    )
+    answers = _solve(system, forces.reshape(n, elements, size, 2 * dim + 1))
+    return answers.reshape(n, elements, order, dim, 2 * dim + 1)
+
+
+def _states(answers: Array, widths: Array) -> Array:
+    """Positions and velocities at the ends of elements, base first.
+
+    Linear in the initial velocity: (n, e + 1, 2 D, D + 1), the last column is what is
+    there without it.
+    """
+    n, elements, _, dim, _ = answers.shape
+    further = np.einsum("q,neqik->neik", WEIGHTS * (1.0 - POINTS), answers)
+    faster = np.einsum("q,neqik->neik", WEIGHTS, answers)
+    eye = np.eye(dim)
+    further[..., :dim] += eye
+    further[..., dim : 2 * dim] += eye
+    faster[..., dim : 2 * dim] += eye
+    transfer = np.concatenate([further, faster], axis=2)
+    states = np.zeros((n, elements + 1, 2 * dim, dim + 1))
+    states[:, 0, dim:, :dim] = eye
+    for index in range(elements):
+        width = widths[:, index, None, None]
+        state = states[:, index].copy()
+        state[:, dim:] *= width
+        following = transfer[:, index, :, :-1] @ state
+        following[..., -1] += transfer[:, index, :, -1]
+        following[:, dim:] /= width
+        states[:, index + 1] = following
+    return states
+
+
+def _squared_norms(tensors: Array, vectors: Array, weights: Array) -> Array:
+    """Sums over the points of a curve of weighted squared norms."""
+    if tensors.ndim == vectors.ndim:
+        return np.einsum("neq,neqi,neqi->n", weights, tensors, vectors**2)
+    lowered = np.einsum("neqij,neqj->neqi", tensors, vectors)
+    return np.einsum("neq,neqi,neqi->n", weights, lowered, vectors)
+
+
+def _solve(systems: Array, right: Array) -> Array:
+    """Solutions of linear systems; NaN where there is none."""
+    known = np.all(np.isfinite(systems), axis=(-2, -1))
+    systems = np.where(known[..., None, None], systems, np.eye(systems.shape[-1]))
+    try:
+        answers = np.linalg.solve(systems, right)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.det(systems) == 0.0
+        known &= ~singular
+        systems[singular] = np.eye(systems.shape[-1])
+        answers = np.linalg.solve(systems, right)
+    return np.where(known[..., None, None], answers, np.nan)
+
+
+@jax.jit
+def _linearise(
+    metric: Metric, points: jax.Array, velocities: jax.Array
+) -> tuple[jax.Array, ...]:
+    """Accelerations, their derivatives in position and in velocity, and tensors."""
+
+    def derivative(function: Any, where: jax.Array) -> Any:
+        value, push, tensors = jax.linearize(function, where, has_aux=True)
+        ways = jnp.broadcast_to(
+            jnp.eye(metric.dim)[:, None], (metric.dim, *where.shape)
+        )
+        return value, jax.vmap(push, out_axes=-1)(ways), tensors
+
+    value, in_position, tensors = derivative(
+        lambda where: acceleration_and_tensor(metric, where, velocities), points
+    )
+    _, in_velocity, _ = derivative(
+        lambda way: acceleration_and_tensor(metric, points, way), velocities
+    )
+    return value, in_position, in_velocity, tensors

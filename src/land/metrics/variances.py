@@ -1,0 +1,210 @@
+"""Local variances and their derivatives, from sums over the data or from a table.
+
+In few dimensions one exponential for each pair of point and datum gives values, first
+and second derivatives: every derivative of the Gaussian kernel only raises the order of
+the moments by one, and all moments come out of one matrix product. Everything here is
+in units of sigma.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from land.metrics.neighbours import Blocks, Tiles, sums_within_reach
+from land.metrics.table import VarianceTable, variances_from_table
+
+Array = NDArray[np.float64]
+
+# Up to this many dimensions the derivatives come from moments; above it, D^2 columns
+# and more cost more than automatic differentiation.
+MOMENT_DIMENSIONS = 6
+# Data are padded to a multiple of this, so that similar sizes share a compilation.
+_PADDING = 64
+
+
+class AllData(NamedTuple):
+    """All data, padded with rows that are none.
+
+    Fields are NumPy arrays on the way in and JAX arrays inside.
+    """
+
+    rows: Any  # (n, D + 2): x, -|x|^2 / 2, 1
+    present: Any  # (n, 1) one, or zero for padding
+
+    def all_data(self) -> tuple[Any, Any]:
+        """Data with padding (n, D), and whether they are data (n,)."""
+        return self.rows[:, :-2], self.present[:, 0]
+
+
+Source = AllData | Blocks | VarianceTable
+
+
+def all_data(scaled: Array) -> AllData:
+    """The data (n, D) as a source of local variances."""
+    ones = np.ones((len(scaled), 1))
+    squares = np.sum(scaled**2, axis=1, keepdims=True)
+    rows = np.concatenate([scaled, -0.5 * squares, ones], axis=1)
+    room = ((0, -len(scaled) % _PADDING), (0, 0))
+    return AllData(np.pad(rows, room), np.pad(ones, room))
+
+
+def local_variances(points: jax.Array, source: Source) -> jax.Array:
+    """Sums over the data of w_n (x_nd - x_d)^2, (n, D) -> (n, D)."""
+    if points.shape[1] <= MOMENT_DIMENSIONS:
+        return _variances(points, source)
+    assert isinstance(source, AllData)
+    return jnp.maximum(_from_all_data(points, source, 0)[0], 0.0)
+
+
+# The sources carry no tangents: metrics are differentiated in the points only.
+
+
+@jax.custom_jvp
+def _variances(points: jax.Array, source: Source) -> jax.Array:
+    return _derivatives(points, source, 0)[0]
+
+
+@_variances.defjvp
+def _variances_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    variances, slopes = _variances_and_slopes(*primals)
+    return variances, jnp.einsum("bd,bdj->bj", tangents[0], slopes)
+
+
+@jax.custom_jvp
+def _variances_and_slopes(points: jax.Array, source: Source) -> tuple[jax.Array, ...]:
+    return _derivatives(points, source, 1)
+
+
+@_variances_and_slopes.defjvp
+def _variances_and_slopes_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    variances, slopes, curvatures = _derivatives(*primals, 2)
+    changes = (
+        jnp.einsum("bd,bdj->bj", tangents[0], slopes),
+        jnp.einsum("be,bedj->bdj", tangents[0], curvatures),
+    )
+    return (variances, slopes), changes
+
+
+def _derivatives(
+    points: jax.Array, source: Source, order: int
+) -> tuple[jax.Array, ...]:
+    """Local variances and their derivatives up to an order of at most two.
+
+    Variances (n, D); slopes (n, D, D), of which [:, d, j] is the derivative of variance
+    j in coordinate d; curvatures (n, D, D, D), of which [:, e, d, j] is its second one.
+    """
+    if isinstance(source, VarianceTable):
+        found = variances_from_table(points, source, order)
+    elif isinstance(source, Blocks):
+        found = _from_blocks(points, source, order)
+    else:
+        found = _from_all_data(points, source, order)
+    return jnp.maximum(found[0], 0.0), *found[1:]
+
+
+def _from_all_data(
+    points: jax.Array, source: AllData, order: int
+) -> tuple[jax.Array, ...]:
+    squares = jnp.sum(points**2, axis=1, keepdims=True)
+    augmented = [points, jnp.ones_like(squares), -0.5 * squares]
+    weights = jnp.exp(jnp.concatenate(augmented, axis=1) @ source.rows.T)
+    data, present = source.all_data()
+    return _sums(points, data, present[:, None], weights, order)
+
+
+def _from_blocks(
+    points: jax.Array, source: Blocks, order: int
+) -> tuple[jax.Array, ...]:
+    n, dim = points.shape
+
+    def terms(tiles: Tiles) -> jax.Array:
+        parts = _sums(tiles.queries, tiles.data, 1.0, tiles.weights, order)
+        return jnp.concatenate([_flat(part, k) for k, part in enumerate(parts)], -1)
+
+    sums = sums_within_reach(points, source, terms)
+    ends = np.cumsum([dim**k for k in range(1, order + 1)])
+    parts = jnp.split(sums, ends, axis=1)
+    return tuple(part.reshape(n, *[dim] * (k + 1)) for k, part in enumerate(parts))
+
+
+def _flat(values: jax.Array, extra: int) -> jax.Array:
+    """The last `extra` + 1 axes as one."""
+    return values.reshape(*values.shape[: values.ndim - 1 - extra], -1)
+
+
+def _sums(
+    points: jax.Array, data: jax.Array, present: Any, weights: jax.Array, order: int
+) -> tuple[jax.Array, ...]:
+    """Variances and derivatives for points (..., q, D), data (..., n, D)."""
+    if order == 0:
+        columns = jnp.concatenate([jnp.ones_like(data[..., :1]), data, data**2], -1)
+        zeroth, first, second = _split(weights @ (present * columns), data, (0, 1, 1))
+        return (second - 2.0 * points * first + points**2 * zeroth,)
+    columns = present * _monomials(data)
+    variances, slopes, products, zeroth = _central(points, weights @ columns)
+    if order == 1:
+        return variances, slopes
+    # The derivative of a weight is the weight times an offset. Offsets are differences
+    # and not expanded: fourth moments about the origin would have lost their digits.
+    eye = jnp.eye(data.shape[-1])
+    curvatures = []
+    for axis, own in enumerate(eye):
+        offsets = data[..., None, :, axis] - points[..., :, None, axis]
+        _, changes, _, _ = _central(points, (weights * offsets) @ columns)
+        curvatures.append(
+            changes
+            - own[:, None] * variances[..., None, :]
+            - 2.0 * own * products
+            + 2.0 * own * eye * zeroth[..., None]
+        )
+    return variances, slopes, jnp.stack(curvatures, axis=-3)
+
+
+def _monomials(data: jax.Array) -> jax.Array:
+    """Columns whose weighted sums are the moments up to the third that matter."""
+    pairs = data[..., :, None] * data[..., None, :]
+    third = data[..., :, None] * data[..., None, :] ** 2
+    columns = [jnp.ones_like(data[..., :1]), data, _flat(pairs, 1), _flat(third, 1)]
+    return jnp.concatenate(columns, axis=-1)
+
+
+def _split(moments: jax.Array, data: jax.Array, orders: tuple[int, ...]) -> Any:
+    """Moments (..., q, F) as arrays with so many axes of length D."""
+    dim = data.shape[-1]
+    ends = np.cumsum([dim**order for order in orders])[:-1]
+    parts = jnp.split(moments, ends, axis=-1)
+    # Sums of weights keep an axis of length one.
+    shapes = [[dim] * order or [1] for order in orders]
+    leading = moments.shape[:-1]
+    return [
+        part.reshape(*leading, *shape)
+        for part, shape in zip(parts, shapes, strict=True)
+    ]
+
+
+def _central(points: jax.Array, moments: jax.Array) -> tuple[jax.Array, ...]:
+    """From moments about the origin to those about the points.
+
+    Variances, their slopes, sums of w_n (x_nd - x_d) (x_nj - x_j), and of w_n.
+    """
+    zeroth, first, pairs, third = _split(moments, points, (0, 1, 2, 2))
+    across, along = points[..., :, None], points[..., None, :]
+    offsets = first - points * zeroth
+    products = pairs - across * first[..., None, :] - offsets[..., :, None] * along
+    second = jnp.diagonal(pairs, axis1=-2, axis2=-1)
+    variances = second - 2.0 * points * first + points**2 * zeroth
+    # Sums of w_n (x_nd - x_d) (x_nj - x_j)^2.
+    skews = (
+        third
+        - 2.0 * pairs * along
+        + first[..., :, None] * along**2
+        - across * variances[..., None, :]
+    )
+    eye = jnp.eye(points.shape[-1])
+    slopes = skews - 2.0 * eye * offsets[..., :, None]
+    return variances, slopes, products, zeroth
