@@ -38,6 +38,9 @@ class Device:
         So many data are summed over in full: looking for neighbours does not pay.
     few_tabulated : int
         So many data in the plane are summed over without a table of the sums.
+    newton_dimensions : int
+        Up to so many dimensions Newton's method finishes geodesics. It solves small
+        linear systems on the host, for which an accelerator would have to wait.
     coordinates : int
         Coordinates that a block may have, whatever the number of dimensions.
     """
@@ -48,6 +51,7 @@ class Device:
     pairs: int
     few_data: int
     few_tabulated: int
+    newton_dimensions: int
     coordinates: int
 
 
@@ -61,6 +65,7 @@ _PROCESSOR = Device(
     pairs=2**22,
     few_data=2**12,
     few_tabulated=2**9,
+    newton_dimensions=6,
     coordinates=2**62,
 )
 _ACCELERATOR = Device(
@@ -70,6 +75,7 @@ _ACCELERATOR = Device(
     pairs=2**28,
     few_data=2**17,
     few_tabulated=2**17,
+    newton_dimensions=0,
     coordinates=2**24,
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.density.nodes import Volume
-from land.geodesics import exp_jacobian
+from land.geodesics import LogMap
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -17,22 +17,23 @@ Measure = Literal["lebesgue", "riemannian"]
 
 def log_density(
     metric: Metric,
-    mean: Array,
     precision: Array,
     log_constant: float,
     points: Array,
-    tangents: Array,
+    logs: LogMap,
     volume: Volume,
     measure: Measure,
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Log densities at points whose tangents Log(x) at the mean are known.
+) -> Array:
+    """Log densities at points whose log maps at the mean are known.
 
     Parameters
     ----------
-    metric, mean, precision, log_constant
+    metric, precision, log_constant
         The model.
-    points, tangents : ndarray of shape (n, D)
-        The points x and Log(x).
+    points : ndarray of shape (n, D)
+        The points x.
+    logs
+        Their log maps.
     volume
         The model's volume element.
     measure
@@ -42,17 +43,14 @@ def log_density(
 
     Returns
     -------
-    log densities (n,), and a mask of those whose Jacobian could not be computed
+    log densities (n,), NaN where a geodesic or its Jacobian could not be computed
     """
-    squares = np.einsum("ni,ij,nj->n", tangents, precision, tangents)
-    values = -0.5 * squares - log_constant
-    failed = np.zeros(len(points), dtype=bool)
+    squares = np.einsum("ni,ij,nj->n", logs.tangents, precision, logs.tangents)
+    values = np.where(logs.converged, -0.5 * squares - log_constant, np.nan)
     if measure == "riemannian":
-        return values, failed
+        return values
     values = values + metric.log_volume(points)
     if volume == "paper":
         # The paper's measure on the tangent space lacks |det DExp|; dx does not.
-        jacobian = exp_jacobian(metric, mean, tangents, tol=1e-6)
-        values = values - jacobian.log_dets
-        failed = ~jacobian.converged
-    return values, failed
+        values = values - logs.log_dets
+    return values

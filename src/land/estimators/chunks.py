@@ -17,7 +17,7 @@ Listener = Callable[[int, int], None]
 
 # Rows of a chunk: work for a few seconds, and enough neighbours for geodesics to keep
 # each other short; fewer in many dimensions, where each takes more memory.
-_MOST_ROWS, _MOST_VALUES = 1024, 2**18
+_MOST_ROWS, _MOST_VALUES = 4096, 2**18
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 

@@ -51,12 +51,10 @@ def component_log_densities(
     measure: Measure,
 ) -> Array:
     """Log densities of components at points, (n, K); NaN where a geodesic failed."""
-    values = np.full((len(points), len(components)), np.nan)
-    for column, component in zip(values.T, components, strict=True):
-        tangents = tangents_at(points, metric, component.mean)
-        good = np.flatnonzero(np.all(np.isfinite(tangents), axis=1))
-        found, failed = log_density(
-            metric, *component, points[good], tangents[good], volume, measure
+    columns = []
+    for mean, precision, log_constant in components:
+        logs = log_map(metric, mean, points)
+        columns.append(
+            log_density(metric, precision, log_constant, points, logs, volume, measure)
         )
-        column[good] = np.where(failed, np.nan, found)
-    return values
+    return np.stack(columns, axis=1)

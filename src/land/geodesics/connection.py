@@ -20,7 +20,7 @@ from land.geodesics.collocation import (
     split_elements,
 )
 from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
-from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
+from land.geodesics.newton import finish_curves
 from land.geodesics.relaxation import Boundary, empty_state, relax_curves
 from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
@@ -175,7 +175,7 @@ def connect(
     ends = _Ends(
         bases, targets, metric.host_tensors(bases), metric.host_tensors(targets)
     )
-    finishing = metric.dim <= MOST_DIMENSIONS and tol < _NEARLY
+    finishing = metric.dim <= device().newton_dimensions and tol < _NEARLY
     if isinstance(guesses, Connections):
         batches = _moved_meshes(metric, bases, targets, guesses)
         if finishing:

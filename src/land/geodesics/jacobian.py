@@ -1,4 +1,4 @@
-"""The derivative of the exponential map, by integrating Jacobi fields."""
+"""The derivative of the exponential map, from Jacobi fields."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from land._device import device
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.exponential import MAX_STEPS, integrate
+from land.geodesics.connection import Connections
+from land.geodesics.exponential import MAX_STEPS, Arrivals, integrate
+from land.geodesics.newton import finish_curves
 from land.geodesics.problem import check_metric, pair_up
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
+
+# Along known geodesics: relative size of Newton's last step, and error of integration.
+_SMALLEST, _TOLERANCE = 1e-6, 1e-6
 
 
 @dataclass(frozen=True)
@@ -72,13 +78,7 @@ def exp_jacobian(
     check_metric(metric, base=base_points)
     metric, center = metric.centred()
     metric.prepare(len(flat))
-    n = len(flat)
-    position = np.zeros((n, dim + 1, dim))
-    position[:, 0] = starts - center
-    velocity = np.concatenate(
-        [flat[:, None], np.broadcast_to(np.eye(dim), (n, dim, dim))], axis=1
-    )
-    arrivals = integrate(metric, position, velocity, np.empty(0), tol, max_steps)
+    arrivals = _integrate_fields(metric, starts - center, flat, tol, max_steps)
     jacobians = arrivals.position[:, 1:].transpose(0, 2, 1)
     signs, log_dets = np.linalg.slogdet(jacobians)
     return ExpJacobian(
@@ -88,6 +88,56 @@ def exp_jacobian(
         points=(center + arrivals.position[:, 0]).reshape(*shape, dim),
         converged=~arrivals.failed.reshape(shape),
     )
+
+
+def _integrate_fields(
+    metric: Metric, starts: Array, tangents: Array, tol: float, max_steps: int
+) -> Arrivals:
+    """Geodesics, and the Jacobi fields that vanish at their starts."""
+    n, dim = starts.shape
+    position = np.zeros((n, dim + 1, dim))
+    position[:, 0] = starts
+    velocity = np.concatenate(
+        [tangents[:, None], np.broadcast_to(np.eye(dim), (n, dim, dim))], axis=1
+    )
+    return integrate(metric, position, velocity, np.empty(0), tol, max_steps)
+
+
+def jacobians_along(metric: Metric, solution: Connections, targets: Array) -> Array:
+    """DExp at the tangents of known geodesics, (n, D, D); NaN where it is not found.
+
+    Where Newton's method is used it comes with its last step, along a curve that ends
+    at the target. Integration starts from a tangent that is never exact, and on a long
+    way errors grow.
+    """
+    n, dim = targets.shape
+    jacobians = np.full((n, dim, dim), np.nan)
+    waiting = solution.converged.copy()
+    if dim <= device().newton_dimensions:
+        for which, curves in solution.final_meshes():
+            done = finish_curves(
+                metric,
+                solution.bases[which],
+                targets[which],
+                curves.rates,
+                curves.widths,
+                _SMALLEST,
+            )
+            found = done.found & waiting[which]
+            jacobians[which[found]] = done.jacobians[found]
+            waiting[which[found]] = False
+    left = np.flatnonzero(waiting)
+    if len(left):
+        arrivals = _integrate_fields(
+            metric,
+            solution.bases[left],
+            solution.tangents[left],
+            _TOLERANCE,
+            MAX_STEPS,
+        )
+        good = ~arrivals.failed
+        jacobians[left[good]] = arrivals.position[good, 1:].transpose(0, 2, 1)
+    return jacobians
 
 
 @overload

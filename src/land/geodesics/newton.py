@@ -29,8 +29,6 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# The linear systems of an element have ORDER * D unknowns.
-MOST_DIMENSIONS = 6
 _MOST_STEPS = 8
 # A step longer than the first of these, or that is not this much shorter than the one
 # before, shows that the curve is too far from a geodesic.
@@ -150,37 +148,26 @@ def _step(
 ) -> Finished:
     """One step of Newton's method."""
     n, elements, order, dim = rates.shape
-    spans = np.einsum("q,neqd->ned", WEIGHTS, rates)
+    spans = WEIGHTS @ rates
     starts = np.cumsum(spans, axis=1) - spans
-    offsets = starts[:, :, None] + np.einsum("pq,neqd->nepd", INTEGRATION, rates)
-    time = widths[:, :, None, None]
-    points = (bases[:, None, None] + offsets).reshape(-1, dim)
-    found = in_blocks(
-        _linearise, device().points, metric, points, (rates / time).reshape(-1, dim)
-    )
-    shape = (n, elements, order)
-    acceleration, in_position, in_velocity, tensors = (
-        part.reshape(*shape, *part.shape[1:]) for part in found
-    )
-    # Time in units of the element, positions relative to the base.
-    stiffness = in_position * time[..., None] ** 2
-    damping = in_velocity * time[..., None]
-    force = (
-        acceleration * time**2
-        - np.einsum("neqij,neqj->neqi", stiffness, offsets)
-        - np.einsum("neqij,neqj->neqi", damping, rates)
-    )
-    answers = _accelerations(stiffness, damping, force)
+    sizes = tuple(size // order for size in device().points)
+    rows = [
+        each.reshape(n * elements, *each.shape[2:])
+        for each in (bases[:, None] + starts, starts, rates, widths)
+    ]
+    systems, forces, tensors = in_blocks(_equations, sizes, metric, *rows)
+    answers = _solve(systems, forces).reshape(n, elements, order, dim, 2 * dim + 1)
     states = _states(answers, widths)
     fundamental, rest = states[:, -1, :, :dim], states[:, -1, :, dim]
     arrival = (targets - bases)[..., None] - rest[:, :dim, None]
     tangents = _solve(fundamental[:, :dim], arrival)[..., 0]
-    state = np.einsum("nekd,nd->nek", states[..., :dim], tangents) + states[..., dim]
+    state = (states[..., :dim] @ tangents[:, None, :, None])[..., 0] + states[..., dim]
     state[:, :-1, dim:] *= widths[:, :, None]
-    inner = np.einsum("neqik,nek->neqi", answers[..., :-1], state[:, :-1])
+    inner = (answers[..., :-1] @ state[:, :-1, None, :, None])[..., 0]
     inner += answers[..., -1]
-    moved = state[:, :-1, None, dim:] + np.einsum("pq,neqi->nepi", INTEGRATION, inner)
+    moved = state[:, :-1, None, dim:] + INTEGRATION @ inner
     weights = WEIGHTS / widths[:, :, None]
+    tensors = tensors.reshape(n, elements, order, *tensors.shape[2:])
     squared_speeds = _squared_norms(tensors, rates, weights)
     changes = _squared_norms(tensors, moved - rates, weights)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -199,24 +186,59 @@ def _step(
     )
 
 
-def _accelerations(stiffness: Array, damping: Array, force: Array) -> Array:
-    """Accelerations at the Gauss points of elements on their own.
+@jax.jit
+def _equations(
+    metric: Metric,
+    starts: jax.Array,
+    offsets: jax.Array,
+    rates: jax.Array,
+    widths: jax.Array,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Linear equations for the accelerations at the Gauss points of single elements.
 
-    Linear in the state at the start of the element: (n, e, ORDER, D, 2 D + 1), columns
-    for position, velocity and what is there without either.
+    Time is in units of the element, positions are relative to the base. There are
+    three kinds of right-hand sides: for the position at the start of the element, for
+    the velocity there, and for what is there without either.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    starts, offsets : array of shape (n, D)
+        Where elements start, and relative to the base.
+    rates : array of shape (n, ORDER, D)
+    widths : array of shape (n,)
+
+    Returns
+    -------
+    systems (n, ORDER * D, ORDER * D), right-hand sides (n, ORDER * D, 2 * D + 1), and
+    the metric tensors at the Gauss points
     """
-    n, elements, order, dim = force.shape
-    size = order * dim
-    twice = INTEGRATION @ INTEGRATION
-    system = stiffness[..., :, None, :] * twice[:, None, :, None]
-    system += damping[..., :, None, :] * INTEGRATION[:, None, :, None]
-    system = np.eye(size) - system.reshape(n, elements, size, size)
-    forces = np.concatenate(
-        [stiffness, POINTS[:, None, None] * stiffness + damping, force[..., None]],
-        axis=-1,
+    n, order, dim = rates.shape
+    inner = INTEGRATION @ rates
+    time = widths[:, None, None]
+    points = (starts[:, None] + inner).reshape(-1, dim)
+    found = _linearise(metric, points, (rates / time).reshape(-1, dim))
+    acceleration, in_position, in_velocity, tensors = (
+        part.reshape(n, order, *part.shape[1:]) for part in found
     )
-    answers = _solve(system, forces.reshape(n, elements, size, 2 * dim + 1))
-    return answers.reshape(n, elements, order, dim, 2 * dim + 1)
+    stiffness = in_position * time[..., None] ** 2
+    damping = in_velocity * time[..., None]
+    forces = (
+        acceleration * time**2
+        - jnp.sum(stiffness * (offsets[:, None] + inner)[:, :, None], axis=3)
+        - jnp.sum(damping * rates[:, :, None], axis=3)
+    )
+    twice = INTEGRATION @ INTEGRATION
+    systems = -stiffness[:, :, :, None] * twice[:, None, :, None]
+    systems -= damping[:, :, :, None] * INTEGRATION[:, None, :, None]
+    size = order * dim
+    linear = [stiffness, POINTS[:, None, None] * stiffness + damping, forces[..., None]]
+    return (
+        jnp.eye(size) + systems.reshape(n, size, size),
+        jnp.concatenate(linear, axis=-1).reshape(n, size, 2 * dim + 1),
+        tensors,
+    )
 
 
 def _states(answers: Array, widths: Array) -> Array:
@@ -226,13 +248,14 @@ def _states(answers: Array, widths: Array) -> Array:
     there without it.
     """
     n, elements, _, dim, _ = answers.shape
-    further = np.einsum("q,neqik->neik", WEIGHTS * (1.0 - POINTS), answers)
-    faster = np.einsum("q,neqik->neik", WEIGHTS, answers)
+    # Positions and velocities at the end of an element, from those at its start.
+    weights = np.stack([WEIGHTS * (1.0 - POINTS), WEIGHTS])
+    transfer = weights @ answers.reshape(n, elements, ORDER, -1)
+    transfer = transfer.reshape(n, elements, 2 * dim, 2 * dim + 1)
     eye = np.eye(dim)
-    further[..., :dim] += eye
-    further[..., dim : 2 * dim] += eye
-    faster[..., dim : 2 * dim] += eye
-    transfer = np.concatenate([further, faster], axis=2)
+    transfer[..., :dim, :dim] += eye
+    transfer[..., :dim, dim : 2 * dim] += eye
+    transfer[..., dim:, dim : 2 * dim] += eye
     states = np.zeros((n, elements + 1, 2 * dim, dim + 1))
     states[:, 0, dim:, :dim] = eye
     for index in range(elements):
@@ -268,7 +291,6 @@ def _solve(systems: Array, right: Array) -> Array:
     return np.where(known[..., None, None], answers, np.nan)
 
 
-@jax.jit
 def _linearise(
     metric: Metric, points: jax.Array, velocities: jax.Array
 ) -> tuple[jax.Array, ...]:

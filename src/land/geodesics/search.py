@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from land._device import device
 from land.geodesics.connection import Connections, connect
 from land.geodesics.graph import (
     Polylines,
@@ -34,6 +35,12 @@ _ROUNDS = 5
 _FEW = 4
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
+# So many geodesics from one base are many; this share of them, and at least so many,
+# start from the graph.
+_MANY, _PILOTS, _FEWEST_PILOTS = 256, 0.125, 128
+# Geodesics to neighbouring targets take different ways if they are farther from each
+# other at one of these times than the targets, by this factor.
+_ON_THE_WAY, _ASTRAY = np.array([0.25, 0.5, 0.75]), 1.5
 _TIMES = np.linspace(0.0, 1.0, 129)
 _ROUGH = 1e-2
 
@@ -41,7 +48,50 @@ _ROUGH = 1e-2
 def shortest_connections(
     metric: Metric, bases: Array, targets: Array, tol: float, max_iter: int
 ) -> Connections:
-    """The shortest geodesics from bases (n, D) to targets (n, D) that can be found."""
+    """The shortest geodesics from bases (n, D) to targets (n, D) that can be found.
+
+    Of many from one base most start from the geodesic to a neighbouring target.
+    """
+    pilots, others = _pilots(metric, bases, targets)
+    problem = (metric, bases[pilots], targets[pilots], tol, max_iter)
+    solution = _from_the_graph(*problem)
+    if len(others):
+        _shorten_by_neighbours(*problem, solution)
+        _, nearest = KDTree(targets[pilots]).query(targets[others])
+        guesses = solution.take(nearest)
+        found = connect(metric, bases[others], targets[others], guesses, tol, max_iter)
+        order = np.argsort(np.concatenate([pilots, others]))
+        solution = Connections.concatenate([solution, found]).take(order)
+    if metric.landmarks is not None:
+        _shorten_by_neighbours(metric, bases, targets, tol, max_iter, solution)
+    failed = np.flatnonzero(~solution.converged)
+    if 0 < len(failed) <= max(_FEW, len(bases) // 10):
+        stragglers = solution.take(failed)
+        solution.adopt(
+            failed, polish(metric, bases[failed], targets[failed], stragglers, tol)
+        )
+    return solution
+
+
+def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indices]:
+    """Geodesics that start from the graph, and those that follow them."""
+    everyone = np.arange(len(bases))
+    if (
+        len(bases) < _MANY
+        or metric.landmarks is None
+        or metric.dim > device().newton_dimensions
+        or np.any(bases != bases[0])
+    ):
+        return everyone, everyone[:0]
+    order = np.random.default_rng(0).permutation(len(bases))
+    n_pilots = max(_FEWEST_PILOTS, int(_PILOTS * len(bases)))
+    return np.sort(order[:n_pilots]), np.sort(order[n_pilots:])
+
+
+def _from_the_graph(
+    metric: Metric, bases: Array, targets: Array, tol: float, max_iter: int
+) -> Connections:
+    """Geodesics that start from shortest paths through the landmarks, or as lines."""
     lines = straight_lines(metric, bases, targets)
     paths = shortest_paths(metric, bases, targets, lines)
     solution = connect(metric, bases, targets, paths, tol, max_iter)
@@ -50,14 +100,6 @@ def shortest_connections(
     _compete(
         metric, bases, targets, solution, rivals, lines.take(rivals), tol, max_iter
     )
-    if metric.landmarks is not None:
-        _shorten_by_neighbours(metric, bases, targets, solution, tol, max_iter)
-    failed = np.flatnonzero(~solution.converged)
-    if 0 < len(failed) <= max(_FEW, len(bases) // 10):
-        stragglers = solution.take(failed)
-        solution.adopt(
-            failed, polish(metric, bases[failed], targets[failed], stragglers, tol)
-        )
     return solution
 
 
@@ -95,26 +137,68 @@ def _shorten_by_neighbours(
     metric: Metric,
     bases: Array,
     targets: Array,
-    solution: Connections,
     tol: float,
     max_iter: int,
+    solution: Connections,
 ) -> None:
-    """Restart geodesics that are longer than the detour through a neighbour."""
+    """Restart geodesics that neighbours think could be shorter."""
     left, right, gaps = _neighbouring_targets(metric, bases, targets)
+    if not len(left):
+        return
+    tensors = metric.host_tensors(targets)
     for _ in range(_ROUNDS):
-        detours = solution.lengths[left] + gaps
-        promising = detours < (1.0 - _WORTHWHILE) * solution.lengths[right]
+        estimates = _estimates(tensors, targets, solution, left, right, gaps)
+        worthwhile = (1.0 - _WORTHWHILE) * solution.lengths[right]
+        promising = solution.lengths[left] + gaps < worthwhile
+        promising |= (estimates < worthwhile) & _apart(solution, targets, left, right)
+        promising |= solution.converged[left] & ~solution.converged[right]
         if not promising.any():
             return
-        order = np.argsort(detours[promising], kind="stable")
-        which, first = np.unique(right[promising][order], return_index=True)
-        through = left[promising][order][first]
-        # Straight to the neighbour's curve, then on: the corner relaxes away.
-        used, place = np.unique(through, return_inverse=True)
-        curves = solution.take(used).sample(_TIMES)[place]
-        vertices = np.concatenate([curves, targets[which][:, None]], axis=1)
-        guesses = at_constant_speed(metric, vertices)
-        _compete(metric, bases, targets, solution, which, guesses, tol, max_iter)
+        order = np.flatnonzero(promising)
+        order = order[np.argsort(estimates[order], kind="stable")]
+        which, first = np.unique(right[order], return_index=True)
+        guesses = solution.take(left[order][first])
+        solution.adopt(
+            which,
+            connect(metric, bases[which], targets[which], guesses, tol, max_iter),
+        )
+        keep = np.ones(len(left), dtype=bool)
+        keep[order[first]] = False  # once is enough
+        left, right, gaps = left[keep], right[keep], gaps[keep]
+
+
+def _apart(
+    solution: Connections, targets: Array, left: Indices, right: Indices
+) -> NDArray[np.bool_]:
+    """Whether geodesics to neighbouring targets take different ways."""
+    samples = solution.sample(_ON_THE_WAY)
+    ways = np.linalg.norm(samples[left] - samples[right], axis=2).max(axis=1)
+    ends = np.linalg.norm(targets[left] - targets[right], axis=1)
+    return np.asarray(ways > _ASTRAY * ends)
+
+
+def _estimates(
+    tensors: Array,
+    targets: Array,
+    solution: Connections,
+    left: Indices,
+    right: Indices,
+    gaps: Array,
+) -> Array:
+    """How far the right targets are if the space beyond the left ones is flat.
+
+    By the law of cosines, with the angle between the geodesic that arrives at the left
+    target and the line that goes on to the right one. It is at most the detour.
+    """
+    ways, arrivals = targets[right] - targets[left], solution.end_velocities[left]
+    if tensors.ndim == 2:
+        products = np.sum(ways * tensors[left] * arrivals, axis=1)
+    else:
+        products = np.einsum("ni,nij,nj->n", ways, tensors[left], arrivals)
+    lengths = solution.lengths[left]
+    forward = products / np.where(lengths > 0.0, lengths, 1.0)
+    forward = np.clip(forward, -gaps, gaps)
+    return np.sqrt(np.maximum(lengths**2 + 2.0 * lengths * forward + gaps**2, 0.0))
 
 
 def _neighbouring_targets(

@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import device
 from land._validation import check_points, check_positive
 from land.metrics.base import Metric
-from land.metrics.neighbours import MOST_QUERIES, Blocks, cut_off, neighbour_blocks
+from land.metrics.neighbours import Blocks, cut_off, neighbour_blocks
 from land.metrics.table import VarianceTable, pays, variance_table
 from land.metrics.variances import (
     MOMENT_DIMENSIONS,
@@ -139,25 +138,6 @@ class LocalDiagonalMetric(Metric):
 
     def tensor_batch(self, points: jax.Array) -> jax.Array:
         """All points at once, as matrix products over blocks that fit the cache."""
-        rows = MOST_QUERIES
-        if isinstance(self._source, AllData):
-            rows = max(1, device().pairs // len(self._source.rows))
-        if len(points) <= rows:
-            return self._tensor_block(points)
-        n_blocks = -(-len(points) // rows)
-        rows = -(-len(points) // n_blocks)
-        padding = jnp.broadcast_to(
-            points[:1], (n_blocks * rows - len(points), self.dim)
-        )
-        blocks = jnp.concatenate([points, padding]).reshape(n_blocks, rows, self.dim)
-        block = self._tensor_block
-        if self.dim > MOMENT_DIMENSIONS:
-            # Recomputing the weights in the reverse pass keeps memory at one block.
-            block = jax.checkpoint(block)
-        tensors = jax.lax.map(block, blocks)
-        return tensors.reshape(-1, self.dim)[: len(points)]
-
-    def _tensor_block(self, points: jax.Array) -> jax.Array:
         scaled = (points - self.center) / self.sigma
         variances = local_variances(scaled, self._source)
         return 1.0 / (self.sigma**2 * variances + self.rho)

@@ -32,8 +32,9 @@ _MOST_CELLS, _MOST_PLACES, _MOST_PAIRS = 100_000, 2**22, 2**30
 # Local variances of a cell may differ by this factor: rounding is relative to the
 # largest of them.
 _MOST_CONTRAST = 1e3
-# Geodesics that take as long as making a table and compiling once more.
-_WORTHWHILE = 500
+# Geodesics, and data times geodesics, that take as long as making a table and compiling
+# once more.
+_FEWEST_MAPS, _WORTHWHILE = 500, 2**20
 # Few shapes, so that similar tables share a compilation.
 _SHAPES = 256
 
@@ -48,7 +49,9 @@ class VarianceTable(NamedTuple):
 
 def pays(n_data: int, n_maps: int) -> bool:
     """Whether so many geodesics are worth a table for so many data."""
-    return n_data > device().few_tabulated and n_maps >= _WORTHWHILE
+    if n_data <= device().few_tabulated or n_maps < _FEWEST_MAPS:
+        return False
+    return n_data * n_maps >= _WORTHWHILE
 
 
 def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | None:

@@ -8,6 +8,7 @@ in units of sigma.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from land.metrics.neighbours import Blocks, Tiles, sums_within_reach
+from land._device import device
+from land.metrics.neighbours import MOST_QUERIES, Blocks, Tiles, sums_within_reach
 from land.metrics.table import VarianceTable, variances_from_table
 
 Array = NDArray[np.float64]
@@ -25,6 +27,8 @@ Array = NDArray[np.float64]
 MOMENT_DIMENSIONS = 6
 # Data are padded to a multiple of this, so that similar sizes share a compilation.
 _PADDING = 64
+# Arrays of all pairs that second derivatives take.
+_ARRAYS = 8
 
 
 class AllData(NamedTuple):
@@ -58,7 +62,14 @@ def local_variances(points: jax.Array, source: Source) -> jax.Array:
     if points.shape[1] <= MOMENT_DIMENSIONS:
         return _variances(points, source)
     assert isinstance(source, AllData)
-    return jnp.maximum(_from_all_data(points, source, 0)[0], 0.0)
+
+    # Recomputing the weights in the reverse pass keeps memory at one run.
+    @jax.checkpoint
+    def variances(run: jax.Array) -> jax.Array:
+        return jnp.maximum(_from_all_data(run, source, 0)[0], 0.0)
+
+    found: jax.Array = _in_runs(variances, points, _longest_run(source, 0))
+    return found
 
 
 # The sources carry no tangents: metrics are differentiated in the points only.
@@ -98,13 +109,39 @@ def _derivatives(
     Variances (n, D); slopes (n, D, D), of which [:, d, j] is the derivative of variance
     j in coordinate d; curvatures (n, D, D, D), of which [:, e, d, j] is its second one.
     """
-    if isinstance(source, VarianceTable):
-        found = variances_from_table(points, source, order)
-    elif isinstance(source, Blocks):
-        found = _from_blocks(points, source, order)
-    else:
-        found = _from_all_data(points, source, order)
+
+    def derivatives(run: jax.Array) -> tuple[jax.Array, ...]:
+        if isinstance(source, VarianceTable):
+            return variances_from_table(run, source, order)
+        if isinstance(source, Blocks):
+            return _from_blocks(run, source, order)
+        return _from_all_data(run, source, order)
+
+    # The runs are in here because differentiating a loop is expensive.
+    found = _in_runs(derivatives, points, _longest_run(source, order))
     return jnp.maximum(found[0], 0.0), *found[1:]
+
+
+def _longest_run(source: Source, order: int) -> int:
+    """Points that are looked after at once: memory is bounded, and fits the cache."""
+    if not isinstance(source, AllData):
+        return MOST_QUERIES
+    # Second derivatives take a few arrays of all pairs at the same time.
+    pairs = device().pairs // (_ARRAYS if order == 2 else 1)
+    return max(1, pairs // len(source.rows))
+
+
+def _in_runs(function: Callable[[jax.Array], Any], points: jax.Array, most: int) -> Any:
+    """Arrays that a function gives for points (n, D), at most so many at once."""
+    n, dim = points.shape
+    if n <= most:
+        return function(points)
+    n_runs = -(-n // most)
+    length = -(-n // n_runs)
+    padding = jnp.broadcast_to(points[:1], (n_runs * length - n, dim))
+    runs = jnp.concatenate([points, padding]).reshape(n_runs, length, dim)
+    found = jax.lax.map(function, runs)
+    return jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:])[:n], found)
 
 
 def _from_all_data(
