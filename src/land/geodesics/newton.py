@@ -77,6 +77,7 @@ def finish_curves(
     rates: Array,
     widths: Array,
     smallest: float,
+    most: int = _MOST_STEPS,
 ) -> Finished:
     """Newton steps for curves near geodesics until they are `smallest` or hopeless.
 
@@ -90,6 +91,8 @@ def finish_curves(
         Curves in the form of `land.geodesics.collocation`.
     smallest
         Relative size of the last step.
+    most
+        Steps that may be taken.
     """
     n, elements, _, dim = rates.shape
     result = Finished(
@@ -107,7 +110,7 @@ def finish_curves(
     # As many curves at once as fill a block of points.
     size = max(1, max(device().points) // (elements * ORDER))
     active = np.arange(n)
-    for _ in range(_MOST_STEPS):
+    for _ in range(min(most, _MOST_STEPS)):
         going = []
         for start in range(0, len(active), size):
             rows = active[start : start + size]
