@@ -38,9 +38,9 @@ class Device:
         So many data are summed over in full: looking for neighbours does not pay.
     few_tabulated : int
         So many data in the plane are summed over without a table of the sums.
-    newton_dimensions : int
-        Up to so many dimensions Newton's method finishes geodesics. It solves small
-        linear systems on the host, for which an accelerator would have to wait.
+    newton : bool
+        Whether Newton's method finishes all geodesics, and not only stragglers. It
+        solves small linear systems on the host, and an accelerator would have to wait.
     coordinates : int
         Coordinates that a block may have, whatever the number of dimensions.
     """
@@ -51,7 +51,7 @@ class Device:
     pairs: int
     few_data: int
     few_tabulated: int
-    newton_dimensions: int
+    newton: bool
     coordinates: int
 
 
@@ -65,7 +65,7 @@ _PROCESSOR = Device(
     pairs=2**22,
     few_data=2**12,
     few_tabulated=2**9,
-    newton_dimensions=6,
+    newton=True,
     coordinates=2**62,
 )
 _ACCELERATOR = Device(
@@ -75,7 +75,7 @@ _ACCELERATOR = Device(
     pairs=2**28,
     few_data=2**17,
     few_tabulated=2**17,
-    newton_dimensions=0,
+    newton=False,
     coordinates=2**24,
 )
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +18,10 @@ from land.geodesics.collocation import (
     split_elements,
 )
 from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
-from land.geodesics.newton import finish_curves
+from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
 from land.geodesics.relaxation import Boundary, empty_state, relax_curves
 from land.geodesics.slots import Indices, Mask, run_in_slots
+from land.geodesics.solution import Connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -42,113 +41,6 @@ _MARGIN = 0.2
 # Iterations on a rough mesh before it is adapted to the curve, and how often that is
 # tried (with twice the patience each time) before the mesh is refined.
 _PATIENCE, _ROUNDS = 15, 3
-
-
-@dataclass
-class Connections:
-    """Geodesics between pairs of points, with their curves grouped by mesh."""
-
-    bases: Array
-    tangents: Array
-    end_velocities: Array
-    lengths: Array
-    converged: NDArray[np.bool_]
-    n_iter: NDArray[np.int64]
-    meshes: list[tuple[Indices, PiecewiseCurves]]
-
-    @classmethod
-    def at_rest(cls, bases: Array) -> Connections:
-        """Geodesics that stay where they are."""
-        n = len(bases)
-        return cls(
-            bases=bases,
-            tangents=np.zeros_like(bases),
-            end_velocities=np.zeros_like(bases),
-            lengths=np.zeros(n),
-            converged=np.ones(n, dtype=bool),
-            n_iter=np.zeros(n, dtype=np.int64),
-            meshes=[],
-        )
-
-    def sample(self, times: Array) -> Array:
-        """Points of all curves at `times`: (k,) -> (n, k, D)."""
-        points = np.repeat(self.bases[:, None], len(times), axis=1)
-        for which, curves in self.final_meshes():
-            points[which] = curves.positions(times)
-        return points
-
-    def take(self, which: Indices) -> Connections:
-        """Some of the geodesics, of which some may be taken more than once."""
-        return Connections(
-            bases=self.bases[which],
-            tangents=self.tangents[which],
-            end_velocities=self.end_velocities[which],
-            lengths=self.lengths[which],
-            converged=self.converged[which],
-            n_iter=self.n_iter[which],
-            meshes=self._final_meshes(which),
-        )
-
-    @staticmethod
-    def concatenate(parts: Sequence[Connections]) -> Connections:
-        """Geodesics of several solutions, one after the other."""
-        offsets = np.cumsum([0, *(len(part.bases) for part in parts)])
-        names = (
-            "bases",
-            "tangents",
-            "end_velocities",
-            "lengths",
-            "converged",
-            "n_iter",
-        )
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in names
-        }
-        meshes = [
-            (which + offset, curves)
-            for part, offset in zip(parts, offsets[:-1], strict=True)
-            for which, curves in part.meshes
-        ]
-        return Connections(**arrays, meshes=meshes)
-
-    def final_meshes(self) -> list[tuple[Indices, PiecewiseCurves]]:
-        """Meshes of the curves as they are, without those that were replaced."""
-        return self._final_meshes(np.arange(len(self.bases)))
-
-    def _final_meshes(self, chosen: Indices) -> list[tuple[Indices, PiecewiseCurves]]:
-        """The same for some of the geodesics, numbered as they are in `chosen`."""
-        last, row = np.full((2, len(self.bases)), -1)
-        for index, (which, _) in enumerate(self.meshes):
-            last[which], row[which] = index, np.arange(len(which))
-        final = []
-        for index, (_, curves) in enumerate(self.meshes):
-            own = np.flatnonzero(last[chosen] == index)
-            if len(own):
-                final.append((own, curves.take(row[chosen[own]])))
-        return final
-
-    def adopt(self, which: Indices, others: Connections) -> None:
-        """Replace geodesics `which` by `others` where those are shorter.
-
-        A curve that converged beats one that did not.
-        """
-        shorter = others.lengths < (1.0 - 1e-9) * self.lengths[which]
-        same = others.converged == self.converged[which]
-        better = np.where(same, shorter, others.converged)
-        mine = which[better]
-        self.n_iter[which] += others.n_iter
-        for name in ("tangents", "end_velocities", "lengths", "converged"):
-            getattr(self, name)[mine] = getattr(others, name)[better]
-        self.meshes += [(which[own], curves) for own, curves in others.restrict(better)]
-
-    def restrict(self, keep: Mask) -> list[tuple[Indices, PiecewiseCurves]]:
-        """Meshes of the kept geodesics only."""
-        kept = []
-        for which, curves in self.meshes:
-            rows = keep[which]
-            kept.append((which[rows], curves.take(rows)))
-        return kept
 
 
 def connect(
@@ -178,7 +70,8 @@ def connect(
     ends = _Ends(
         bases, targets, metric.host_tensors(bases), metric.host_tensors(targets)
     )
-    finishing = metric.dim <= device().newton_dimensions and tol < _NEARLY
+    small = metric.dim <= MOST_DIMENSIONS
+    finishing = small and device().newton and tol < _NEARLY
     if isinstance(guesses, Connections):
         batches = _moved_meshes(metric, bases, targets, guesses)
         if finishing:
@@ -188,7 +81,11 @@ def connect(
     if finishing:
         batches = _descend(metric, ends, solution, batches, _NEARLY, max_iter)
         batches = _finish(metric, ends, solution, batches, tol, max_iter)
-    _descend(metric, ends, solution, batches, tol, max_iter)
+    batches = _descend(metric, ends, solution, batches, tol, max_iter)
+    if small:
+        # Where two families of curves meet the energy is almost flat: descent creeps.
+        stragglers = [batch.without(solution.converged) for batch in batches]
+        _finish(metric, ends, solution, stragglers, tol, max_iter)
     return solution
 
 
@@ -254,7 +151,8 @@ def _finish(
     """
     queue: defaultdict[int, list[_Batch]] = defaultdict(list)
     for batch in batches:
-        queue[batch.elements].append(batch)
+        if len(batch.which):
+            queue[batch.elements].append(batch)
     found = np.zeros(len(ends.bases), dtype=bool)
     while queue:
         batch = _Batch.merge(queue.pop(min(queue)))
@@ -483,7 +381,7 @@ def _follow_up(
 
 
 def _inverse(tensors: Array) -> Array:
-    return 1.0 / tensors if tensors.ndim == 2 else np.linalg.inv(tensors)
+    return np.asarray(1.0 / tensors if tensors.ndim == 2 else np.linalg.inv(tensors))
 
 
 def _norms(tensors: Array, vectors: Array) -> Array:

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from land._device import device
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.connection import Connections
 from land.geodesics.exponential import MAX_STEPS, Arrivals, integrate
-from land.geodesics.newton import finish_curves
+from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
 from land.geodesics.problem import check_metric, pair_up
+from land.geodesics.solution import Connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -113,7 +113,7 @@ def jacobians_along(metric: Metric, solution: Connections, targets: Array) -> Ar
     n, dim = targets.shape
     jacobians = np.full((n, dim, dim), np.nan)
     waiting = solution.converged.copy()
-    if dim <= device().newton_dimensions:
+    if dim <= MOST_DIMENSIONS and device().newton:
         for which, curves in solution.final_meshes():
             done = finish_curves(
                 metric,

@@ -14,11 +14,12 @@ from scipy.interpolate import CubicSpline
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.connection import Connections, connect
+from land.geodesics.connection import connect
 from land.geodesics.graph import Polylines
 from land.geodesics.jacobian import jacobians_along
 from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.search import shortest_connections
+from land.geodesics.solution import Connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -77,7 +78,9 @@ class LogMap:
         """
         with jax.enable_x64(True):
             jacobians = jacobians_along(self._metric, self._solution, self._targets)
-        return np.linalg.slogdet(jacobians)[1].reshape(self.lengths.shape)
+        with np.errstate(invalid="ignore"):
+            values = np.linalg.slogdet(jacobians)[1]
+        return np.asarray(values).reshape(self.lengths.shape)
 
     def take(self, rows: NDArray[np.intp]) -> LogMap:
         """Some of the items of a result with one leading axis."""

@@ -29,6 +29,8 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
+# The linear systems of an element have ORDER * D unknowns.
+MOST_DIMENSIONS = 6
 _MOST_STEPS = 8
 # A step longer than the first of these, or that is not this much shorter than the one
 # before, shows that the curve is too far from a geodesic.
@@ -175,7 +177,7 @@ def _step(
     changes = _squared_norms(tensors, moved - rates, weights)
     with np.errstate(invalid="ignore", divide="ignore"):
         change = np.sqrt(changes / squared_speeds)
-    on_the_way = np.linalg.slogdet(states[:, 1:, :dim, :dim])[0]
+        on_the_way = np.linalg.slogdet(states[:, 1:, :dim, :dim])[0]
     return Finished(
         rates=moved,
         tangents=tangents,
@@ -236,10 +238,12 @@ def _equations(
     systems = -stiffness[:, :, :, None] * twice[:, None, :, None]
     systems -= damping[:, :, :, None] * INTEGRATION[:, None, :, None]
     size = order * dim
-    linear = [stiffness, POINTS[:, None, None] * stiffness + damping, forces[..., None]]
+    in_way = POINTS[:, None, None] * stiffness + damping
     return (
         jnp.eye(size) + systems.reshape(n, size, size),
-        jnp.concatenate(linear, axis=-1).reshape(n, size, 2 * dim + 1),
+        jnp.concatenate([stiffness, in_way, forces[..., None]], axis=-1).reshape(
+            n, size, 2 * dim + 1
+        ),
         tensors,
     )
 

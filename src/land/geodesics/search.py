@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from land._device import device
-from land.geodesics.connection import Connections, connect
+from land.geodesics.connection import connect
 from land.geodesics.graph import (
     Polylines,
     at_constant_speed,
@@ -20,7 +20,8 @@ from land.geodesics.graph import (
     shortest_paths,
     straight_lines,
 )
-from land.geodesics.polish import polish
+from land.geodesics.newton import MOST_DIMENSIONS
+from land.geodesics.solution import Connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -30,9 +31,6 @@ Indices = NDArray[np.intp]
 _SAME_ROUTE, _HOPELESS = 1.05, 3.0
 _NEIGHBOURS = 5
 _ROUNDS = 5
-# So many failures, or a tenth of a batch, are stragglers to be polished one by one;
-# more than that are a sign of something else.
-_FEW = 4
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
 # So many geodesics from one base are many; this share of them, and at least so many,
@@ -64,12 +62,6 @@ def shortest_connections(
         solution = Connections.concatenate([solution, found]).take(order)
     if metric.landmarks is not None:
         _shorten_by_neighbours(metric, bases, targets, tol, max_iter, solution)
-    failed = np.flatnonzero(~solution.converged)
-    if 0 < len(failed) <= max(_FEW, len(bases) // 10):
-        stragglers = solution.take(failed)
-        solution.adopt(
-            failed, polish(metric, bases[failed], targets[failed], stragglers, tol)
-        )
     return solution
 
 
@@ -79,7 +71,8 @@ def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indi
     if (
         len(bases) < _MANY
         or metric.landmarks is None
-        or metric.dim > device().newton_dimensions
+        or metric.dim > MOST_DIMENSIONS
+        or not device().newton
         or np.any(bases != bases[0])
     ):
         return everyone, everyone[:0]

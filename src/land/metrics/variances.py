@@ -93,7 +93,7 @@ def _variances_and_slopes(points: jax.Array, source: Source) -> tuple[jax.Array,
 
 @_variances_and_slopes.defjvp
 def _variances_and_slopes_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    variances, slopes, curvatures = _derivatives(*primals, 2)
+    variances, slopes, curvatures = _derivatives(primals[0], primals[1], 2)
     changes = (
         jnp.einsum("bd,bdj->bj", tangents[0], slopes),
         jnp.einsum("be,bedj->bdj", tangents[0], curvatures),

@@ -1,0 +1,170 @@
+"""Newton's method, DExp along known curves, and geodesics that follow their pilots."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+import land
+from land.geodesics import connection, search
+from land.geodesics.collocation import fit_polylines
+from land.geodesics.newton import finish_curves
+
+SMALLEST = 1e-6
+
+
+@pytest.fixture(scope="module")
+def metric(half_ellipse_metric):
+    return half_ellipse_metric(0.3)
+
+
+@pytest.fixture(scope="module")
+def many():
+    return land.datasets.make_half_ellipse(300, n_centers=None, random_state=7)
+
+
+def without(patch, **changes):
+    """Pretend that the device is another one."""
+    other = dataclasses.replace(connection.device(), **changes)
+    for module in (connection, search):
+        patch.setattr(module, "device", lambda: other)
+
+
+def curves_of(logs):
+    """Curves of a log map that all have one mesh, with their ends."""
+    ((which, curves),) = logs._solution.final_meshes()
+    assert len(which) == len(logs.lengths)
+    order = np.argsort(which)
+    return curves.take(order)
+
+
+@pytest.fixture(params=[(1, 2, "diagonal"), (-1, 3, "full"), (1, 2, "sheared")])
+def space(request, space_form):
+    return space_form(*request.param)
+
+
+def test_determinants_are_those_of_the_formula(space):
+    rng = np.random.default_rng(3)
+    base = space.draw_base(rng)
+    tangents = space.draw_tangents(rng, base, 20)
+    logs = land.log_map(space.metric, base, space.exp(base, tangents))
+    found = logs.log_dets
+    np.testing.assert_allclose(np.exp(found), space.exp_det(base, tangents), rtol=1e-5)
+
+
+def test_determinants_are_those_of_integration(metric, on_the_arc, half_ellipse):
+    """Integration needs the tangents to more digits than a log map gives by default."""
+    logs = land.log_map(metric, on_the_arc, half_ellipse)
+    exact = land.log_map(metric, on_the_arc, half_ellipse, curves=logs, tol=1e-11)
+    expected = land.exp_log_det(metric, on_the_arc, exact.tangents, tol=1e-11)
+    assert logs.converged.all()
+    np.testing.assert_allclose(logs.log_dets, expected, atol=1e-4)
+
+
+def test_determinants_without_newtons_method_are_integrated(
+    metric, on_the_arc, half_ellipse, monkeypatch
+):
+    logs = land.log_map(metric, on_the_arc, half_ellipse[:20])
+    expected = logs.log_dets
+    without(monkeypatch, newton=False)
+    monkeypatch.setattr("land.geodesics.jacobian.device", connection.device)
+    again = land.log_map(metric, on_the_arc, half_ellipse[:20])
+    assert again.n_iter.sum() > logs.n_iter.sum()
+    np.testing.assert_allclose(again.lengths, logs.lengths, rtol=2e-6)
+    np.testing.assert_allclose(again.log_dets, expected, atol=1e-3)
+
+
+def test_determinants_keep_the_axes_and_know_of_rest_and_failure(metric, half_ellipse):
+    targets = half_ellipse[:4].reshape(2, 2, 2)
+    logs = land.log_map(metric, half_ellipse[0], targets)
+    assert logs.log_dets.shape == (2, 2)
+    assert logs.log_dets[0, 0] == pytest.approx(0.0, abs=1e-12)  # the base itself
+    logs._solution.converged[3] = False
+    failed = dataclasses.replace(logs).log_dets
+    np.testing.assert_array_equal(np.isnan(failed), [[False, False], [False, True]])
+
+
+def test_steps_are_few_and_the_last_is_small(metric, on_the_arc, half_ellipse):
+    near = half_ellipse[np.linalg.norm(half_ellipse - on_the_arc, axis=1) < 0.4]
+    curves = curves_of(land.log_map(metric, on_the_arc, near))
+    rng = np.random.default_rng(0)
+    moved = near + 0.01 * rng.standard_normal(near.shape)
+    widths = curves.widths[..., None, None]
+    rates = curves.rates + widths * (moved - near)[:, None, None]
+    bases = np.broadcast_to(on_the_arc, near.shape)
+    done = finish_in_float64(metric, bases, moved, rates, curves.widths)
+    assert done.found.all()
+    assert done.minimal.all()
+    assert done.n_steps.max() <= 4
+    exact = land.log_map(metric, on_the_arc, moved, tol=1e-9)
+    sizes = np.linalg.norm(exact.tangents, axis=1)
+    errors = np.linalg.norm(done.tangents - exact.tangents, axis=1)
+    assert np.max(errors / sizes) < 1e-5
+
+
+def test_a_curve_far_from_a_geodesic_is_not_followed(metric, on_the_arc, half_ellipse):
+    far = half_ellipse[np.argsort(half_ellipse[:, 0])[:5]]
+    bases = np.broadcast_to(on_the_arc, far.shape)
+    # Straight through the empty half-plane, at a constant pace.
+    rates = np.broadcast_to((far - bases)[:, None, None] / 8, (5, 8, 8, 2))
+    done = finish_in_float64(metric, bases, far, rates, np.full((5, 8), 1 / 8))
+    assert not done.found.any()
+
+
+def test_conjugate_points_are_seen(space_form):
+    """Around the sphere the long way is a geodesic, but not the shortest."""
+    space = space_form(1, 2, "diagonal")
+    base, way = np.array([0.6, 0.0]), np.array([0.0, 1.0])
+    length = np.pi + 0.5
+    way = way * length / space.norm(base, way)
+    times = np.linspace(0.0, 1.0, 65)
+    curve = np.concatenate([base[None], space.exp(base, times[1:, None] * way)])
+    logs = land.log_map(
+        space.metric, base, curve[-1:], curves=curve[None], max_iter=1, n_segments=8
+    )
+    rates, widths = fit_polylines(curve[None], times[None], 8)
+    done = finish_in_float64(space.metric, base[None], curve[-1:], rates, widths)
+    assert done.found.all()
+    np.testing.assert_allclose(done.tangents[0], way, rtol=1e-6, atol=1e-9)
+    assert not done.minimal.any()
+    assert not (logs.converged & (logs.lengths > 3.2)).any()
+
+
+def finish_in_float64(metric, bases, targets, rates, widths):
+    with jax.enable_x64(True):
+        return finish_curves(metric, bases, targets, rates, widths, SMALLEST)
+
+
+def test_geodesics_that_follow_others_are_as_short(
+    metric, on_the_arc, many, monkeypatch
+):
+    """With pilots and without: a neighbour's way is as good as the graph's."""
+    following = land.log_map(metric, on_the_arc, many)
+    monkeypatch.setattr(search, "_MANY", len(many) + 1)
+    alone = land.log_map(metric, on_the_arc, many)
+    assert following.converged.all()
+    assert alone.converged.all()
+    assert following.n_iter.sum() < 0.7 * alone.n_iter.sum()
+    np.testing.assert_allclose(following.lengths, alone.lengths, rtol=5e-3)
+    assert following.lengths.mean() < (1.0 + 1e-4) * alone.lengths.mean()
+
+
+def test_a_neighbour_that_knows_a_shorter_way_is_heard():
+    """Two ways around a circle: where one ends, the other begins."""
+    data = land.datasets.make_circle(300, random_state=0)
+    metric = land.metrics.LocalDiagonalMetric(data, sigma=0.3, rho=1e-2)
+    angles = np.linspace(0.8 * np.pi, 1.2 * np.pi, 81)
+    targets = np.column_stack([np.cos(angles), np.sin(angles)])
+    base = np.array([1.0, 0.0])
+    found = land.log_map(metric, base, targets)
+    assert found.converged.all()
+    # Each as long as the shorter of the two ways, which are tried one by one.
+    both = []
+    for side in (1.0, -1.0):
+        turns = np.linspace(0.0, 1.0, 33)[:, None]
+        ends = angles if side > 0 else angles - 2.0 * np.pi
+        arcs = turns * ends
+        curves = np.stack([np.cos(arcs), np.sin(arcs)], axis=-1).transpose(1, 0, 2)
+        both.append(land.log_map(metric, base, targets, curves=curves).lengths)
+    np.testing.assert_allclose(found.lengths, np.minimum(*both), rtol=3e-3)
