@@ -162,7 +162,7 @@ def _finish(
             ends.bases[which],
             ends.targets[which],
             *curves,
-            0.1 * np.sqrt(tol),
+            0.01 * np.sqrt(tol),
             max_iter,
         )
         lengths = _norms(ends.base_tensors[which], finished.tangents)

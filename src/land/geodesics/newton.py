@@ -32,9 +32,11 @@ Array = NDArray[np.float64]
 # The linear systems of an element have ORDER * D unknowns.
 MOST_DIMENSIONS = 6
 _MOST_STEPS = 8
-# A step longer than the first of these, or that is not this much shorter than the one
-# before, shows that the curve is too far from a geodesic.
-_LONGEST, _SHRINK = 0.5, 0.5
+# Elements that are looked after at once.
+_MOST_ELEMENTS = 1024
+# A step longer than this, or than the one before, shows that the curve is too far from a
+# geodesic.
+_LONGEST = 0.5
 # Descent lowers the energy; a step that raises the length by more went elsewhere.
 _LONGER = 1.01
 
@@ -109,8 +111,8 @@ def finish_curves(
         n_steps=np.zeros(n, dtype=np.int64),
     )
     first_speeds = np.full(n, np.nan)
-    # As many curves at once as fill a block of points.
-    size = max(1, max(device().points) // (elements * ORDER))
+    # Memory is bounded: a system of equations for each element.
+    size = max(1, _MOST_ELEMENTS // elements)
     active = np.arange(n)
     for _ in range(min(most, _MOST_STEPS)):
         going = []
@@ -123,7 +125,7 @@ def finish_curves(
             _enter(result, rows, step)
             fresh = np.isnan(first_speeds[rows])
             first_speeds[rows[fresh]] = step.speeds[fresh]
-            good = step.change <= np.minimum(_LONGEST, _SHRINK * previous)
+            good = step.change <= np.minimum(_LONGEST, previous)
             good &= step.speeds <= _LONGER * first_speeds[rows]
             result.found[rows] = good & (step.change <= smallest)
             going.append(rows[good & ~result.found[rows]])
@@ -155,12 +157,12 @@ def _step(
     n, elements, order, dim = rates.shape
     spans = WEIGHTS @ rates
     starts = np.cumsum(spans, axis=1) - spans
-    sizes = tuple(size // order for size in device().points)
+    block = min(device().curve_points) // order
     rows = [
         each.reshape(n * elements, *each.shape[2:])
         for each in (bases[:, None] + starts, starts, rates, widths)
     ]
-    systems, forces, tensors = in_blocks(_equations, sizes, metric, *rows)
+    systems, forces, tensors = in_blocks(_equations, (block,), metric, *rows)
     answers = _solve(systems, forces).reshape(n, elements, order, dim, 2 * dim + 1)
     states = _states(answers, widths)
     fundamental, rest = states[:, -1, :, :dim], states[:, -1, :, dim]
