@@ -19,7 +19,7 @@ from land.geodesics.collocation import (
 )
 from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
 from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
-from land.geodesics.relaxation import Boundary, empty_state, relax_curves
+from land.geodesics.relaxation import NEARLY, Boundary, empty_state, relax_curves
 from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.geodesics.solution import Connections
 from land.metrics import Metric
@@ -33,11 +33,14 @@ _FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
 _SPACING = 0.75
 # A mesh with a smaller discretisation error than this is split and not made anew.
 _NEARLY_RIGHT = 0.01
-# Curves that descent has brought this near to geodesics are left to Newton's method.
-_NEARLY = 0.05
+# Curves that are nearly geodesics are left to Newton's method, which takes two or three
+# steps that cost as much as five or six iterations each: at once on meshes of so many
+# elements, and on smaller ones, where descent is as fast, after so many iterations.
+_LARGE_MESH, _HAND_OVER = 8, 12
+_NEVER = 2**31 - 1
 # The speed is conserved better than the direction: tangents are less accurate than the
-# mismatch says, by about this factor.
-_MARGIN = 0.2
+# mismatch says, by about this factor. A finer mesh makes it this much smaller at least.
+_MARGIN, _BETTER = 0.2, 0.3
 # Iterations on a rough mesh before it is adapted to the curve, and how often that is
 # tried (with twice the patience each time) before the mesh is refined.
 _PATIENCE, _ROUNDS = 15, 3
@@ -71,21 +74,18 @@ def connect(
         bases, targets, metric.host_tensors(bases), metric.host_tensors(targets)
     )
     small = metric.dim <= MOST_DIMENSIONS
-    finishing = small and device().newton and tol < _NEARLY
+    finishing = small and device().newton and tol < NEARLY
     if isinstance(guesses, Connections):
         batches = _moved_meshes(metric, bases, targets, guesses)
-        if finishing:
-            batches = _finish(metric, ends, solution, batches, tol, max_iter)
     else:
         batches = _first_meshes(metric, bases, targets, guesses)
     if finishing:
-        batches = _descend(metric, ends, solution, batches, _NEARLY, max_iter)
+        batches = _descend(metric, ends, solution, batches, tol, max_iter, True)
         batches = _finish(metric, ends, solution, batches, tol, max_iter)
     batches = _descend(metric, ends, solution, batches, tol, max_iter)
     if small:
         # Where two families of curves meet the energy is almost flat: descent creeps.
-        stragglers = [batch.without(solution.converged) for batch in batches]
-        _finish(metric, ends, solution, stragglers, tol, max_iter)
+        _finish(metric, ends, solution, batches, tol, max_iter)
     return solution
 
 
@@ -114,10 +114,12 @@ def _descend(
     batches: list[_Batch],
     tol: float,
     max_iter: int,
+    hand_over: bool = False,
 ) -> list[_Batch]:
     """Relax curves until they meet a tolerance, on meshes as fine as that needs.
 
-    Enters them in the solution, and returns them as they are now.
+    Or, to `hand_over` to another method, until they are nearly geodesics. Enters them
+    in the solution, and returns those that do not meet the tolerance as they are now.
     """
     queue: defaultdict[tuple[int, int], list[_Batch]] = defaultdict(list)
     for batch in batches:
@@ -125,12 +127,15 @@ def _descend(
     relaxed = []
     while queue:
         batch = _Batch.merge(queue.pop(min(queue)))
-        outcome = _relax(metric, ends, batch, tol, max_iter)
-        followers = _follow_up(metric, ends, batch, outcome, tol)
+        outcome = _relax(metric, ends, batch, tol, max_iter, hand_over)
+        goal = NEARLY if hand_over else tol
+        followers = _follow_up(metric, ends, batch, outcome, goal)
         for follower in followers:
             queue[follower.elements, follower.round].append(follower)
         _store(solution, ends, batch, outcome, tol)
-        left = ~np.isin(batch.which, [i for each in followers for i in each.which])
+        followed = [each.which for each in followers]
+        left = ~solution.converged[batch.which]
+        left &= ~np.isin(batch.which, np.concatenate([batch.which[:0], *followed]))
         relaxed.append(
             _Batch(batch.which[left], outcome.rates[left], batch.widths[left])
         )
@@ -151,9 +156,9 @@ def _finish(
     """
     queue: defaultdict[int, list[_Batch]] = defaultdict(list)
     for batch in batches:
-        if len(batch.which):
-            queue[batch.elements].append(batch)
+        queue[batch.elements].append(batch)
     found = np.zeros(len(ends.bases), dtype=bool)
+    latest = np.full(len(ends.bases), np.inf)
     while queue:
         batch = _Batch.merge(queue.pop(min(queue)))
         which, curves = batch.which, (batch.rates, batch.widths)
@@ -171,8 +176,10 @@ def _finish(
         )
         with np.errstate(invalid="ignore"):
             mismatch = np.max(np.abs(speeds / finished.speeds - 1.0), axis=0)
-        good = finished.found & finished.minimal
-        accurate = good & (mismatch <= _MARGIN * tol)
+        # On long ways rounding is what limits: then a finer mesh is no better.
+        good = finished.found & finished.minimal & (mismatch <= _BETTER * latest[which])
+        latest[which] = mismatch
+        accurate = good & (mismatch <= tol)
         rates, own = finished.rates[accurate], which[accurate]
         solution.n_iter[which] += finished.n_steps
         solution.lengths[own] = lengths[accurate]
@@ -183,11 +190,12 @@ def _finish(
             (own, PiecewiseCurves(ends.bases[own], rates, batch.widths[accurate]))
         )
         found[own] = True
-        coarse = good & ~accurate
+        coarse = good & (mismatch > _MARGIN * tol)
         if coarse.any() and batch.elements < _MOST_ELEMENTS:
             split = split_elements(finished.rates[coarse], batch.widths[coarse])
             queue[2 * batch.elements].append(_Batch(which[coarse], *split))
-    return [left for batch in batches if len((left := batch.without(found)).which)]
+    unfinished = [batch.without(found) for batch in batches]
+    return [batch for batch in unfinished if len(batch.which)]
 
 
 @dataclass(frozen=True)
@@ -285,7 +293,12 @@ def _moved_meshes(
 
 
 def _relax(
-    metric: Metric, ends: _Ends, batch: _Batch, tol: float, max_iter: int
+    metric: Metric,
+    ends: _Ends,
+    batch: _Batch,
+    tol: float,
+    max_iter: int,
+    hand_over: bool,
 ) -> _Outcome:
     """Relax all curves of a batch on their meshes."""
     n, dim = len(batch.which), ends.bases.shape[1]
@@ -294,6 +307,9 @@ def _relax(
     n_slots = max(_FEWEST_CURVES, block // points)
     state = empty_state(n_slots, batch.elements, ends.inverse_base.shape[1:])
     patience = _PATIENCE * 2**batch.round
+    enough = _NEVER
+    if hand_over:
+        enough = 0 if batch.elements >= _LARGE_MESH else _HAND_OVER
     outcome = _Outcome(
         rates=np.empty_like(batch.rates),
         energy=np.empty(n),
@@ -314,9 +330,8 @@ def _relax(
             widths=batch.widths[problems],
         )
         rates = batch.rates[problems]
-        state = relax_curves(
-            metric, state, fresh, boundary, rates, tol, max_iter, patience, leave_at
-        )
+        limits = (max_iter, patience, enough, leave_at)
+        state = relax_curves(metric, state, fresh, boundary, rates, tol, *limits)
         return ~np.asarray(state.running)
 
     def collect(slots: Indices, problems: Indices) -> None:

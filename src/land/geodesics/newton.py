@@ -34,8 +34,8 @@ MOST_DIMENSIONS = 6
 _MOST_STEPS = 8
 # Elements that are looked after at once.
 _MOST_ELEMENTS = 1024
-# A step longer than this, or than the one before, shows that the curve is too far from a
-# geodesic.
+# A step longer than this, or than the one before, shows that the curve is too far from
+# a geodesic.
 _LONGEST = 0.5
 # Descent lowers the energy; a step that raises the length by more went elsewhere.
 _LONGER = 1.01

@@ -30,6 +30,8 @@ _SMALLEST_STEP = 1e-9
 # of that error must be told apart from what iterating would still remove.
 _ROUGH, _COARSE_ENOUGH, _FINE_ENOUGH = 0.03, 0.2, 0.05
 _FEWEST_ITERATIONS = 3
+# Nearly a geodesic: near enough for Newton's method.
+NEARLY = 0.05
 
 
 # Fields of the blocks below are NumPy arrays on the way in and JAX arrays inside.
@@ -118,14 +120,15 @@ def relax_curves(
     tol: jax.Array,
     max_iter: jax.Array,
     patience: jax.Array,
+    hand_over: jax.Array,
     leave_at: jax.Array,
 ) -> RelaxationState:
     """Load curves into `fresh` slots and relax the block.
 
     A slot stops when its curve meets the tolerance, when it is so close to the discrete
     minimum that only a finer mesh can help, after `patience` iterations on a mesh that
-    does not seem to fit it, or when it is stuck. Returns when at most `leave_at` slots
-    are still running.
+    does not seem to fit it, after `hand_over` iterations if it is nearly a geodesic, or
+    when it is stuck. Returns when at most `leave_at` slots are still running.
     """
     loaded = _load(state, fresh, boundary, rates)
 
@@ -133,7 +136,7 @@ def relax_curves(
         return jnp.sum(state.running) > leave_at
 
     def iterate(state: RelaxationState) -> RelaxationState:
-        return _iterate(metric, state, tol, max_iter, patience)
+        return _iterate(metric, state, tol, max_iter, patience, hand_over)
 
     return jax.lax.while_loop(unfinished, iterate, loaded)
 
@@ -217,6 +220,7 @@ def _iterate(
     tol: jax.Array,
     max_iter: jax.Array,
     patience: jax.Array,
+    hand_over: jax.Array,
 ) -> RelaxationState:
     """Try one step in every running slot; where it is good, turn to the next."""
     boundary, old = state.boundary, state.curve
@@ -233,6 +237,7 @@ def _iterate(
     decrement = _dot(curve.gradient, gradient_step) / (2.0 * curve.energy)
     mismatch = _mismatch(boundary, curve, multiplier)
     iterations = state.iterations + state.running
+    settled = _settled(decrement, mismatch, iterations, tol, patience, hand_over)
     # A direction that fails with memory is tried again without it.
     backed = jnp.clip(
         _parabola(old.energy, new.energy, slope, step), 0.1 * step, 0.5 * step
@@ -255,7 +260,7 @@ def _iterate(
         iterations=iterations,
         plain=jnp.where(accepted, False, state.plain | plain),
         running=state.running
-        & ~(accepted & _settled(decrement, mismatch, iterations, tol, patience))
+        & ~(accepted & settled)
         & ~(stuck & state.plain)
         & (iterations < max_iter),
     )
@@ -267,14 +272,16 @@ def _settled(
     iterations: jax.Array,
     tol: jax.Array,
     patience: jax.Array,
+    hand_over: jax.Array,
 ) -> jax.Array:
-    """Whether a curve is accurate, or wants another mesh."""
+    """Whether a curve is accurate, or wants another mesh or another method."""
     distance = jnp.sqrt(jnp.maximum(decrement, 0.0))
     accurate = (distance <= tol) & (mismatch <= tol)
     share = jnp.where(mismatch > _ROUGH, _COARSE_ENOUGH, _FINE_ENOUGH)
     limited = (mismatch > tol) & (distance <= share * mismatch)
     unfit = (mismatch > _ROUGH) & (iterations >= patience)
-    return accurate | (limited & (iterations >= _FEWEST_ITERATIONS)) | unfit
+    ready = (jnp.maximum(distance, mismatch) <= NEARLY) & (iterations >= hand_over)
+    return accurate | (limited & (iterations >= _FEWEST_ITERATIONS)) | unfit | ready
 
 
 def _parabola(
