@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from land._device import device
 from land.geodesics.connection import connect
 from land.geodesics.graph import (
     Polylines,
@@ -20,7 +19,6 @@ from land.geodesics.graph import (
     shortest_paths,
     straight_lines,
 )
-from land.geodesics.newton import MOST_DIMENSIONS
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 
@@ -55,7 +53,7 @@ def shortest_connections(
     solution = _from_the_graph(*problem)
     if len(others):
         _shorten_by_neighbours(*problem, solution)
-        _, nearest = KDTree(targets[pilots]).query(targets[others])
+        _, nearest = KDTree(targets[pilots]).query(targets[others], workers=-1)
         guesses = solution.take(nearest)
         found = connect(metric, bases[others], targets[others], guesses, tol, max_iter)
         order = np.argsort(np.concatenate([pilots, others]))
@@ -68,13 +66,7 @@ def shortest_connections(
 def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indices]:
     """Geodesics that start from the graph, and those that follow them."""
     everyone = np.arange(len(bases))
-    if (
-        len(bases) < _MANY
-        or metric.landmarks is None
-        or metric.dim > MOST_DIMENSIONS
-        or not device().newton
-        or np.any(bases != bases[0])
-    ):
+    if len(bases) < _MANY or metric.landmarks is None or np.any(bases != bases[0]):
         return everyone, everyone[:0]
     order = np.random.default_rng(0).permutation(len(bases))
     n_pilots = max(_FEWEST_PILOTS, int(_PILOTS * len(bases)))
@@ -143,7 +135,8 @@ def _shorten_by_neighbours(
         estimates = _estimates(tensors, targets, solution, left, right, gaps)
         worthwhile = (1.0 - _WORTHWHILE) * solution.lengths[right]
         promising = solution.lengths[left] + gaps < worthwhile
-        promising |= (estimates < worthwhile) & _apart(solution, targets, left, right)
+        hopeful = np.flatnonzero(estimates < worthwhile)
+        promising[hopeful] |= _apart(solution, targets, left[hopeful], right[hopeful])
         promising |= solution.converged[left] & ~solution.converged[right]
         if not promising.any():
             return
@@ -164,8 +157,9 @@ def _apart(
     solution: Connections, targets: Array, left: Indices, right: Indices
 ) -> NDArray[np.bool_]:
     """Whether geodesics to neighbouring targets take different ways."""
-    samples = solution.sample(_ON_THE_WAY)
-    ways = np.linalg.norm(samples[left] - samples[right], axis=2).max(axis=1)
+    samples = solution.take(left).sample(_ON_THE_WAY)
+    samples -= solution.take(right).sample(_ON_THE_WAY)
+    ways = np.linalg.norm(samples, axis=2).max(axis=1)
     ends = np.linalg.norm(targets[left] - targets[right], axis=1)
     return np.asarray(ways > _ASTRAY * ends)
 
@@ -205,7 +199,7 @@ def _neighbouring_targets(
         if len(members) < 2:
             continue
         k = min(_NEIGHBOURS + 1, len(members))
-        _, nearest = KDTree(targets[members]).query(targets[members], k)
+        _, nearest = KDTree(targets[members]).query(targets[members], k, workers=-1)
         lefts.append(members[nearest.reshape(-1)])
         rights.append(np.repeat(members, k))
     if not lefts:
