@@ -17,9 +17,10 @@ settings.load_profile("land")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile once: the workers of a run, and later runs, share what was compiled."""
-    folder = config.cache.mkdir("jax") if config.cache is not None else None
-    if folder is not None and not hasattr(config, "workerinput"):
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+    cache = getattr(config, "cache", None)  # pytest may be told to do without
+    if cache is not None and not hasattr(config, "workerinput"):
+        folder = str(cache.mkdir("jax"))
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", folder)
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
