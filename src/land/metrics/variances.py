@@ -38,11 +38,11 @@ class AllData(NamedTuple):
     """
 
     rows: Any  # (n, D + 2): x, -|x|^2 / 2, 1
-    present: Any  # (n, 1) one, or zero for padding
+    columns: Any  # (n, F) monomials of x, the first of which is one; zero for padding
 
     def all_data(self) -> tuple[Any, Any]:
         """Data with padding (n, D), and whether they are data (n,)."""
-        return self.rows[:, :-2], self.present[:, 0]
+        return self.rows[:, :-2], self.columns[:, 0]
 
 
 Source = AllData | Blocks | VarianceTable
@@ -53,8 +53,10 @@ def all_data(scaled: Array) -> AllData:
     ones = np.ones((len(scaled), 1))
     squares = np.sum(scaled**2, axis=1, keepdims=True)
     rows = np.concatenate([scaled, -0.5 * squares, ones], axis=1)
+    few = scaled.shape[1] <= MOMENT_DIMENSIONS
+    columns = _monomials(np, scaled, 1 if few else 0)
     room = ((0, -len(scaled) % _PADDING), (0, 0))
-    return AllData(np.pad(rows, room), np.pad(ones, room))
+    return AllData(np.pad(rows, room), np.pad(columns, room))
 
 
 def local_variances(points: jax.Array, source: Source) -> jax.Array:
@@ -150,8 +152,11 @@ def _from_all_data(
     squares = jnp.sum(points**2, axis=1, keepdims=True)
     augmented = [points, jnp.ones_like(squares), -0.5 * squares]
     weights = jnp.exp(jnp.concatenate(augmented, axis=1) @ source.rows.T)
-    data, present = source.all_data()
-    return _sums(points, data, present[:, None], weights, order)
+    data, _ = source.all_data()
+    columns = source.columns
+    if order == 0 and points.shape[1] <= MOMENT_DIMENSIONS:
+        columns = _of_order_zero(columns, points.shape[1])
+    return _sums(points, data, columns, weights, order)
 
 
 def _from_blocks(
@@ -160,7 +165,8 @@ def _from_blocks(
     n, dim = points.shape
 
     def terms(tiles: Tiles) -> jax.Array:
-        parts = _sums(tiles.queries, tiles.data, 1.0, tiles.weights, order)
+        columns = _monomials(jnp, tiles.data, min(order, 1))
+        parts = _sums(tiles.queries, tiles.data, columns, tiles.weights, order)
         return jnp.concatenate([_flat(part, k) for k, part in enumerate(parts)], -1)
 
     sums = sums_within_reach(points, source, terms)
@@ -169,20 +175,18 @@ def _from_blocks(
     return tuple(part.reshape(n, *[dim] * (k + 1)) for k, part in enumerate(parts))
 
 
-def _flat(values: jax.Array, extra: int) -> jax.Array:
+def _flat(values: Any, extra: int) -> Any:
     """The last `extra` + 1 axes as one."""
     return values.reshape(*values.shape[: values.ndim - 1 - extra], -1)
 
 
 def _sums(
-    points: jax.Array, data: jax.Array, present: Any, weights: jax.Array, order: int
+    points: jax.Array, data: Any, columns: Any, weights: jax.Array, order: int
 ) -> tuple[jax.Array, ...]:
     """Variances and derivatives for points (..., q, D), data (..., n, D)."""
     if order == 0:
-        columns = jnp.concatenate([jnp.ones_like(data[..., :1]), data, data**2], -1)
-        zeroth, first, second = _split(weights @ (present * columns), data, (0, 1, 1))
+        zeroth, first, second = _split(weights @ columns, data, (0, 1, 1))
         return (second - 2.0 * points * first + points**2 * zeroth,)
-    columns = present * _monomials(data)
     variances, slopes, products, zeroth = _central(points, weights @ columns)
     if order == 1:
         return variances, slopes
@@ -202,12 +206,23 @@ def _sums(
     return variances, slopes, jnp.stack(curvatures, axis=-3)
 
 
-def _monomials(data: jax.Array) -> jax.Array:
-    """Columns whose weighted sums are the moments up to the third that matter."""
+def _monomials(xp: Any, data: Any, order: int) -> Any:
+    """Columns whose weighted sums are the moments that variances and slopes take.
+
+    Of NumPy's or JAX's kind: `xp` is the module.
+    """
+    columns = [xp.ones_like(data[..., :1]), data]
+    if order == 0:
+        return xp.concatenate([*columns, data**2], axis=-1)
     pairs = data[..., :, None] * data[..., None, :]
     third = data[..., :, None] * data[..., None, :] ** 2
-    columns = [jnp.ones_like(data[..., :1]), data, _flat(pairs, 1), _flat(third, 1)]
-    return jnp.concatenate(columns, axis=-1)
+    return xp.concatenate([*columns, _flat(pairs, 1), _flat(third, 1)], axis=-1)
+
+
+def _of_order_zero(columns: Any, dim: int) -> Any:
+    """Those of the monomials that variances alone take."""
+    squares = 1 + dim + np.arange(dim) * (dim + 1)
+    return columns[:, np.concatenate([np.arange(1 + dim), squares])]
 
 
 def _split(moments: jax.Array, data: jax.Array, orders: tuple[int, ...]) -> Any:
