@@ -41,6 +41,9 @@ _NEVER = 2**31 - 1
 # The speed is conserved better than the direction: tangents are less accurate than the
 # mismatch says, by about this factor. A finer mesh makes it this much smaller at least.
 _MARGIN, _BETTER = 0.2, 0.3
+# Newton's method leaves an error of the size of its last step squared, times a factor
+# that is large on long ways: the step is this small in units of the tolerance's root.
+_LAST_STEP = 0.01
 # Iterations on a rough mesh before it is adapted to the curve, and how often that is
 # tried (with twice the patience each time) before the mesh is refined.
 _PATIENCE, _ROUNDS = 15, 3
@@ -167,7 +170,7 @@ def _finish(
             ends.bases[which],
             ends.targets[which],
             *curves,
-            0.01 * np.sqrt(tol),
+            _LAST_STEP * np.sqrt(tol),
             max_iter,
         )
         lengths = _norms(ends.base_tensors[which], finished.tangents)
