@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,12 +17,23 @@ settings.load_profile("land")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile once: the workers of a run, and later runs, share what was compiled."""
+    _share_what_is_compiled(config)
+    _let_children_be_interrupted()
+
+
+def _share_what_is_compiled(config: pytest.Config) -> None:
+    """Compile once: for the workers of a run, and for later runs."""
     cache = getattr(config, "cache", None)  # pytest may be told to do without
     if cache is not None and not hasattr(config, "workerinput"):
         folder = str(cache.mkdir("jax"))
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", folder)
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
+def _let_children_be_interrupted() -> None:
+    """A shell's background jobs ignore Ctrl-C, and so would the programs under test."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -22,6 +22,8 @@ from joblib import (  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from land._memory import keep_freed_memory
+
 # Workers that are lost take jobs with them: what is missing is given out again.
 _ATTEMPTS = 2
 
@@ -88,4 +90,5 @@ def _run(packed: NDArray[np.uint8], item: tuple[int, Any]) -> tuple[int, Any]:
 
 @lru_cache(maxsize=1)
 def _unpacked(packed: bytes) -> Callable[[Any], Any]:
+    keep_freed_memory()
     return pickle.loads(packed)
