@@ -300,12 +300,13 @@ def test_chosen_where_it_pays(choice):
 
 
 TABLES = {
-    "few data": (plane(500), 1.0, 10**6, False),
+    "few data": (plane(192), 1.0, 10**6, False),
     "few maps": (plane(1500), 1.0, 10, False),
-    "many data": (plane(1500), 1.0, 1000, True),
-    "a huge plane": (plane(2000), 1e-3, 1000, False),
-    "many cells": (100.0 * plane(1500), 1.0, 1000, False),
-    "D = 3": (plane(2000, dim=3), 1.0, 1000, False),
+    "a small fit": (plane(300), 1.0, 30 * 300, True),
+    "many data": (plane(1500), 1.0, 1500, True),
+    "a huge plane": (plane(2000), 1e-3, 1500, False),
+    "many cells": (100.0 * plane(1500), 1.0, 1500, False),
+    "D = 3": (plane(2000, dim=3), 1.0, 1500, False),
 }
 
 
@@ -320,14 +321,26 @@ def test_tabulated_where_it_pays(choice):
 def test_no_table_where_it_would_lose_digits():
     """Far in the tails the kernel falls by orders of magnitude within a cell."""
     metric = LocalDiagonalMetric(plane(1500), 1.0, 1e-30)
-    metric.prepare(1000)
+    metric.prepare(1500)
     assert metric._table is None
 
 
-def test_copies_make_their_own_tables():
-    metric = LocalDiagonalMetric(plane(1500), 1.0, 1.0)
-    metric.prepare(1000)
-    assert pickle.loads(pickle.dumps(metric))._table is None
+@pytest.mark.parametrize("center", [0.0, 1e4])
+def test_copies_make_tables_of_their_own(center):
+    metric = LocalDiagonalMetric(center + plane(1500), 1.0, 1.0)
+    plain = pickle.loads(pickle.dumps(metric))
+    plain.prepare(1)
+    assert plain.centred()[0]._table is None
+    metric.prepare(1500)
+    copy = pickle.loads(pickle.dumps(metric))
+    assert copy.centred()[0]._table is None
+    copy.prepare(1)
+    table = metric.centred()[0]._table
+    for own, other in zip(table, copy.centred()[0]._table, strict=True):
+        np.testing.assert_array_equal(own, other)
+    copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(metric))))
+    copy.prepare(1)
+    assert copy.centred()[0]._table is not None
 
 
 @pytest.fixture(scope="module", params=[nearby, tabulated])

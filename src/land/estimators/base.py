@@ -39,6 +39,8 @@ CHOICES = {
 }
 # Bounds on sigma, in units of the data's spacing and of their extent.
 _TOO_SMALL, _TOO_LARGE = 0.5, 3.0
+# Geodesics that a fit computes for each row of the data, at least.
+_GEODESICS_PER_ROW = 30
 
 
 class RiemannianEstimator(BaseEstimator):
@@ -95,6 +97,7 @@ class RiemannianEstimator(BaseEstimator):
             options |= {"keeper": kept.keep, "kept": kept.progress}
         rng = np.random.default_rng(entropy)
         seed = int(rng.integers(2**31))
+        self.metric_.prepare(_GEODESICS_PER_ROW * len(data))
         problem = FitProblem(self.metric_, data, seed=seed, **options)
         return problem, weights, rng
 
@@ -102,6 +105,15 @@ class RiemannianEstimator(BaseEstimator):
         """Points to be scored or predicted, like the data that were fitted."""
         points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return np.asarray(points)
+
+    def _for_rows(
+        self, function: Callable[..., Array], X: ArrayLike, **arguments: Any
+    ) -> Array:
+        """What a function of points, the metric and more says about each row of X."""
+        points = self._validate_points(X)
+        self.metric_.prepare(len(points))
+        bound = partial(function, metric=self.metric_, **arguments)
+        return in_chunks(bound, points, self.n_jobs)
 
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
@@ -224,14 +236,13 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         """Log densities of all components, (n, K); NaN where a geodesic failed."""
         check_is_fitted(self)
         check_choice("measure", measure)
-        function = partial(
+        return self._for_rows(
             component_log_densities,
-            metric=self.metric_,
+            X,
             components=self._components(),
             volume=self.volume,
             measure=measure,
         )
-        return in_chunks(function, self._validate_points(X), self.n_jobs)
 
 
 def check_choice(name: str, value: Any) -> Any:

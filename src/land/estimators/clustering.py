@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
 from land.estimators.base import RiemannianEstimator, warn_about_points
-from land.estimators.chunks import in_chunks
 from land.estimators.parallel import spread
 from land.estimators.scoring import distances_to
 from land.fitting import FitProblem, fit_kmeans, spread_centers
@@ -140,10 +139,7 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
         NaN, with a warning, where a log map failed.
         """
         check_is_fitted(self)
-        function = partial(
-            distances_to, metric=self.metric_, centers=self.cluster_centers_
-        )
-        distances = in_chunks(function, self._validate_points(X), self.n_jobs)
+        distances = self._for_rows(distances_to, X, centers=self.cluster_centers_)
         warn_about_points(distances.sum(axis=1), "their distances are NaN")
         return distances
 

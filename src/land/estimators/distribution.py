@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,6 @@ from land.estimators.base import (
     warn_about_points,
 )
 from land.estimators.checkpoint import PathLike
-from land.estimators.chunks import in_chunks
 from land.estimators.scoring import Component, tangents_at
 from land.fitting import Estimate, fit_one
 
@@ -229,8 +227,7 @@ class LAND(RiemannianDensity):
         NaN, with a warning, where a log map failed.
         """
         check_is_fitted(self)
-        function = partial(tangents_at, metric=self.metric_, mean=self.mean_)
-        tangents = in_chunks(function, self._validate_points(X), self.n_jobs)
+        tangents = self._for_rows(tangents_at, X, mean=self.mean_)
         warn_about_points(tangents[:, 0], "their tangents are NaN")
         return tangents
 

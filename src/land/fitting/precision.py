@@ -13,6 +13,9 @@ Array = NDArray[np.float64]
 
 _MAX_ITER = 100
 _ARMIJO = 1e-4
+# Share of the way to the boundary of the positive definite matrices that a step may
+# take, and the condition number at which it is said to be reached.
+_TO_BOUNDARY, _SINGULAR = 0.99, 1e-10
 
 
 def solve_precision(
@@ -48,13 +51,12 @@ def solve_precision(
         slope = float(gradient @ direction)
         if -slope < 1e-13 * max(1.0, abs(value)):
             break
-        step = 1.0
+        step = _longest_step(kind.matrix(entries, dim), kind.matrix(direction, dim))
         while step > 1e-12:
             trial = entries + step * direction
-            if _positive(kind.matrix(trial, dim)):
-                new = _model(trial, features, goal, base)
-                if new[0] <= value + _ARMIJO * step * slope:
-                    break
+            new = _model(trial, features, goal, base)
+            if new[0] <= value + _ARMIJO * step * slope:
+                break
             step *= 0.5
         else:
             break
@@ -79,6 +81,16 @@ def _model(
     return value, 0.5 * (goal - mean), hessian
 
 
-def _positive(matrix: Array) -> bool:
+def _longest_step(matrix: Array, direction: Array) -> float:
+    """At most one, and short of where the matrix would not be positive; zero if nearly.
+
+    There is no optimum where the nodes are too narrow for the data's moment: the
+    precision then goes to the boundary, and what it is there is worth nothing.
+    """
     eigenvalues = np.linalg.eigvalsh(matrix)
-    return bool(eigenvalues[0] > 1e-10 * eigenvalues[-1])
+    if eigenvalues[0] <= _SINGULAR * eigenvalues[-1]:
+        return 0.0
+    factor = np.linalg.cholesky(matrix)
+    half = np.linalg.solve(factor, direction)
+    lowest = float(np.linalg.eigvalsh(np.linalg.solve(factor, half.T))[0])
+    return min(1.0, _TO_BOUNDARY / max(-lowest, 1e-300))

@@ -19,13 +19,11 @@ def acceleration_and_tensor(
 
     which is the paper's Eq. 3 with the term in dM/dt that is missing there.
     """
-
-    def momenta(points: jax.Array) -> jax.Array:
-        return lower(metric.tensor_batch(points), velocities)
-
-    tensors, pull_back = jax.vjp(metric.tensor_batch, points)
+    # One linearisation serves both terms; XLA would see that, but takes its time.
+    tensors, change = jax.linearize(metric.tensor_batch, points)
+    pull_back = jax.linear_transpose(change, points)
     (force,) = pull_back(0.5 * squared_norm_gradient(tensors, velocities))
-    _, momentum_drift = jax.jvp(momenta, (points,), (velocities,))
+    momentum_drift = lower(change(velocities), velocities)
     inverse = invert(tensors, velocities)
     return lower(inverse, force - momentum_drift), tensors
 

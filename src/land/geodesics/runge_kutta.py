@@ -22,6 +22,12 @@ from land.metrics import Metric
 from land.metrics.tensors import squared_norm
 
 _STAGES = DOP853.n_stages
+# Weights of the stages before each stage: those of a step, the end of the step, and
+# those that only the interpolant needs.
+_TABLEAU = np.zeros((DOP853.A_EXTRA.shape[1], DOP853.A_EXTRA.shape[1]))
+_TABLEAU[:_STAGES, :_STAGES] = DOP853.A
+_TABLEAU[_STAGES, :_STAGES] = DOP853.B
+_TABLEAU[_STAGES + 1 :] = DOP853.A_EXTRA
 # Standard controller constants (Hairer, Norsett, Wanner, Solving ODEs I, II.4-5).
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 6.0
 # A step this short (of a unit of time) means the solution cannot be continued.
@@ -159,13 +165,9 @@ def _attempt_step(
     """One trial step of every running slot, accepted where its error is small."""
     last = state.time + state.step >= 1.0 - 1e-13
     step = jnp.where(last, 1.0 - state.time, state.step)
-    slopes = _stages(metric, state, step)
+    slopes, tensors = _stages(metric, state, step)
     position, velocity = _combine(state, slopes, DOP853.B, step)
-    acceleration, tensors = _equation(metric, position, velocity, state.running)
-    slopes = _Slopes(
-        slopes.velocity.at[_STAGES].set(velocity),
-        slopes.acceleration.at[_STAGES].set(acceleration),
-    )
+    acceleration = slopes.acceleration[_STAGES]
     error = _error(state, slopes, tensors, step) / tol
     accepted = state.running & (error <= 1.0)
     # NaN compares false: an item that left the metric's domain shrinks its step.
@@ -183,7 +185,7 @@ def _attempt_step(
         position=position,
         velocity=velocity,
         acceleration=acceleration,
-        samples=_sample(metric, state, slopes, position, velocity, times, step, last),
+        samples=_sample(state, slopes, position, velocity, times, step, last),
     )
     kept = jax.tree.map(partial(select, accepted), moved, state)
     return kept._replace(
@@ -217,23 +219,37 @@ def _combine(
     )
 
 
-def _stages(metric: Metric, state: RayState, step: jax.Array) -> _Slopes:
-    """The explicit stages; a loop, so that the right-hand side compiles once."""
-    tableau = jnp.asarray(DOP853.A)
-    empty = jnp.zeros((_STAGES + 1, *state.position.shape))
+def _stages(
+    metric: Metric, state: RayState, step: jax.Array
+) -> tuple[_Slopes, jax.Array]:
+    """All stages that are needed, and the tensors at the end of the step.
+
+    A loop, so that the right-hand side compiles once.
+    """
+    count = len(_TABLEAU) if state.samples.shape[1] else _STAGES + 1
+    tableau = jnp.asarray(_TABLEAU[:count, :count])
+    empty = jnp.zeros((count, *state.position.shape))
     slopes = _Slopes(
         empty.at[0].set(state.velocity), empty.at[0].set(state.acceleration)
     )
 
-    def stage(index: int, slopes: _Slopes) -> _Slopes:
+    def stage(
+        index: int, carried: tuple[_Slopes, jax.Array]
+    ) -> tuple[_Slopes, jax.Array]:
+        slopes, tensors = carried
         position, velocity = _combine(state, slopes, tableau[index], step)
-        acceleration, _ = _equation(metric, position, velocity, state.running)
-        return _Slopes(
+        acceleration, here = _equation(metric, position, velocity, state.running)
+        slopes = _Slopes(
             slopes.velocity.at[index].set(velocity),
             slopes.acceleration.at[index].set(acceleration),
         )
+        return slopes, jnp.where(index <= _STAGES, here, tensors)
 
-    return jax.lax.fori_loop(1, _STAGES, stage, slopes)
+    points = state.position[:, 0]
+    shape = jax.eval_shape(metric.tensor_batch, points).shape
+    start = (slopes, jnp.zeros(shape))
+    found: tuple[_Slopes, jax.Array] = jax.lax.fori_loop(1, count, stage, start)
+    return found
 
 
 def _error(
@@ -244,7 +260,8 @@ def _error(
     def squared(weights: Any) -> jax.Array:
         total = jnp.zeros_like(state.unit)
         for stages in slopes:
-            errors = jnp.tensordot(jnp.asarray(weights), stages, axes=1)
+            used = stages[: len(weights)]
+            errors = jnp.tensordot(jnp.asarray(weights), used, axes=1)
             total += _row_norms(tensors, step[:, None, None] * errors)
         return total / state.unit
 
@@ -255,7 +272,6 @@ def _error(
 
 
 def _sample(
-    metric: Metric,
     state: RayState,
     slopes: _Slopes,
     position: jax.Array,
@@ -267,13 +283,12 @@ def _sample(
     """Fill in the requested times inside this step from the 7th-order interpolant."""
     if state.samples.shape[1] == 0:
         return state.samples
-    extra = _extra_stages(metric, state, slopes, step)
     scale = step[:, None, None]
     change = position - state.position
     first, final = scale * state.velocity, scale * velocity
     coefficients = [change, first - change, 2.0 * change - first - final]
     coefficients += [
-        scale * jnp.tensordot(jnp.asarray(row), extra.velocity, axes=1)
+        scale * jnp.tensordot(jnp.asarray(row), slopes.velocity, axes=1)
         for row in DOP853.D
     ]
     elapsed = times[None] - state.time[:, None]
@@ -286,23 +301,3 @@ def _sample(
     values = values + state.position[:, None]
     inside = (fraction > 0.0) & ((fraction <= 1.0) | last[:, None, None, None])
     return jnp.where(inside, values, state.samples)
-
-
-def _extra_stages(
-    metric: Metric, state: RayState, slopes: _Slopes, step: jax.Array
-) -> _Slopes:
-    """The three further stages that the interpolant needs."""
-    room = ((0, len(DOP853.A_EXTRA)), (0, 0), (0, 0), (0, 0))
-    slopes = _Slopes(*(jnp.pad(stages, room) for stages in slopes))
-    tableau = jnp.asarray(DOP853.A_EXTRA)
-
-    def stage(index: int, slopes: _Slopes) -> _Slopes:
-        position, velocity = _combine(state, slopes, tableau[index], step)
-        acceleration, _ = _equation(metric, position, velocity, state.running)
-        row = _STAGES + 1 + index
-        return _Slopes(
-            slopes.velocity.at[row].set(velocity),
-            slopes.acceleration.at[row].set(acceleration),
-        )
-
-    return jax.lax.fori_loop(0, len(DOP853.A_EXTRA), stage, slopes)

@@ -61,7 +61,7 @@ class LocalDiagonalMetric(Metric):
     4096 data, in more than 6 dimensions, and wherever most data are within reach
     anyway, the sum is over all of them.
 
-    In the plane, with more than 512 data, the sums come from a table once many
+    In the plane, with more than 192 data, the sums come from a table once many
     geodesics are wanted (`land.metrics.table`): h and its first derivatives are then
     right to 1e-10 of h.
 
@@ -84,6 +84,7 @@ class LocalDiagonalMetric(Metric):
         self._sums: AllData | Blocks
         self._table: VarianceTable | None = None
         self._may_tabulate = self.dim == 2
+        self._wants_table = False  # whatever the number of geodesics
         # Coordinates in units of sigma about the centre: the expanded squares below
         # then lose as few digits as they can.
         scaled = (self.data - self.center) / self.sigma
@@ -105,7 +106,11 @@ class LocalDiagonalMetric(Metric):
 
     def prepare(self, n_maps: int) -> None:
         """Tabulate the sums over the data, in the plane and if it pays."""
-        if self._may_tabulate and pays(len(self.data), n_maps):
+        if self._is_far:
+            self.centred()[0].prepare(n_maps)
+            return
+        wanted = self._wants_table or pays(len(self.data), n_maps)
+        if self._may_tabulate and wanted:
             self._may_tabulate = False
             scaled = (self.data - self.center) / self.sigma
             reach = cut_off(len(scaled), self.sigma, self.rho)
@@ -122,6 +127,7 @@ class LocalDiagonalMetric(Metric):
         if self._centred is None:
             offsets = self.data - self.center
             self._centred = LocalDiagonalMetric(offsets, self.sigma, self.rho)
+            self._centred._wants_table = self._wants_table
         return self._centred, self.center
 
     @cached_property
@@ -153,8 +159,12 @@ class LocalDiagonalMetric(Metric):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies and other processes get what was given; the rest follows from it.
-        return type(self), (self.data, self.sigma, self.rho)
+        # Copies and other processes get what was given; the rest follows from it. They
+        # make a table if there is one here, so that their results are the same.
+        arguments = (self.data, self.sigma, self.rho)
+        computed_with = self._centred or self
+        wants_table = self._wants_table or computed_with._table is not None
+        return type(self), arguments, {"_wants_table": wants_table}
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
         """Everything the evaluation needs, as arguments of compiled functions."""

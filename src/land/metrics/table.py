@@ -34,7 +34,7 @@ _MOST_CELLS, _MOST_PLACES, _MOST_PAIRS = 100_000, 2**22, 2**30
 _MOST_CONTRAST = 1e3
 # Geodesics, and data times geodesics, that take as long as making a table and compiling
 # once more.
-_FEWEST_MAPS, _WORTHWHILE = 500, 2**20
+_FEWEST_MAPS, _WORTHWHILE = 500, 2**21
 # Few shapes, so that similar tables share a compilation.
 _SHAPES = 256
 
