@@ -182,10 +182,13 @@ def _cpu_model() -> str:
     return platform.processor() or "unknown processor"
 
 
-def in_fresh_process(module: str, *arguments: object) -> dict[str, Any]:
+def in_fresh_process(
+    module: str, *arguments: object, limit: float | None = None
+) -> dict[str, Any]:
     """Run ``python -m benchmarks.MODULE ARGUMENTS`` and read the JSON it prints.
 
-    JAX's compilation cache on disk is off in it, whatever the user's settings.
+    It may take `limit` seconds, else subprocess.TimeoutExpired is raised. JAX's
+    compilation cache on disk is off in it, whatever the user's settings.
     """
     environment = {
         key: value
@@ -195,6 +198,11 @@ def in_fresh_process(module: str, *arguments: object) -> dict[str, Any]:
     environment["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
     finished = subprocess.run(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=limit,
     )
     return json.loads(finished.stdout)
