@@ -52,8 +52,8 @@ def run(quick: bool) -> list[Table]:
             "from the middle to data. A pair is a point where the metric is evaluated "
             "and a datum. A fit is to all N data: in the plane by maximum likelihood, "
             "in more dimensions by least squares with a diagonal covariance. It is "
-            f"warm, unless the first one takes longer than {SHORT_FIT:.0f} s, and given "
-            f"up after {FIT_LIMIT:.0f} s. The last columns: the largest relative "
+            f"warm, unless the first one takes longer than {SHORT_FIT:.0f} s, and "
+            f"given up after {FIT_LIMIT:.0f} s. The last columns: the largest relative "
             "difference of lengths from those of the processor over "
             f"{N_COMPARED} maps, and maps that failed."
         ),
