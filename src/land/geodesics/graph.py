@@ -158,12 +158,13 @@ def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
         starts[segment][:, None] + fractions[:, :, None] * directions[segment][:, None]
     )
     tensors = metric.host_tensors(points.reshape(-1, metric.dim))
-    vectors = np.repeat(directions[segment], _QUADRATURE, axis=0)
-    if tensors.ndim == 2:
-        speeds = np.sqrt(np.sum(tensors * vectors**2, axis=1))
+    tensors = tensors.reshape(*points.shape[:2], *tensors.shape[1:])
+    vectors = directions[segment]
+    if tensors.ndim == 3:
+        squares = np.einsum("sqi,si->sq", tensors, vectors**2)
     else:
-        speeds = np.sqrt(np.einsum("ni,nij,nj->n", vectors, tensors, vectors))
-    pieces = speeds.reshape(-1, _QUADRATURE) @ weights / panels[segment]
+        squares = np.einsum("si,sqij,sj->sq", vectors, tensors, vectors)
+    pieces = np.sqrt(squares) @ weights / panels[segment]
     return np.add.reduceat(pieces, first) if len(starts) else np.empty(0)
 
 

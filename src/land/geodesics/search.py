@@ -66,7 +66,7 @@ def shortest_connections(
 def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indices]:
     """Geodesics that start from the graph, and those that follow them."""
     everyone = np.arange(len(bases))
-    if len(bases) < _MANY or metric.landmarks is None or np.any(bases != bases[0]):
+    if len(bases) < _MANY or metric.landmarks is None or not _all_equal(bases):
         return everyone, everyone[:0]
     order = np.random.default_rng(0).permutation(len(bases))
     n_pilots = max(_FEWEST_PILOTS, int(_PILOTS * len(bases)))
@@ -193,9 +193,7 @@ def _neighbouring_targets(
 ) -> tuple[Indices, Indices, Array]:
     """Pairs of nearby targets with the same base, and the lengths between them."""
     lefts, rights = [], []
-    _, group = np.unique(bases, axis=0, return_inverse=True)
-    order = np.argsort(group.reshape(-1), kind="stable")
-    for members in np.split(order, np.cumsum(np.bincount(group.reshape(-1)))[:-1]):
+    for members in _with_one_base(bases):
         if len(members) < 2:
             continue
         k = min(_NEIGHBOURS + 1, len(members))
@@ -208,3 +206,16 @@ def _neighbouring_targets(
     apart = left != right
     left, right = left[apart], right[apart]
     return left, right, segment_lengths(metric, targets[left], targets[right])
+
+
+def _with_one_base(bases: Array) -> list[Indices]:
+    """Rows that have the same base."""
+    if _all_equal(bases):
+        return [np.arange(len(bases))]
+    _, group = np.unique(bases, axis=0, return_inverse=True)
+    order = np.argsort(group.reshape(-1), kind="stable")
+    return np.split(order, np.cumsum(np.bincount(group.reshape(-1)))[:-1])
+
+
+def _all_equal(rows: Array) -> bool:
+    return bool(np.all(rows == rows[:1]))
