@@ -74,7 +74,7 @@ _ACCELERATOR = Device(
     points=(2**12, 2**16),
     pairs=2**28,
     few_data=2**17,
-    few_tabulated=2**17,
+    few_tabulated=2**10,
     newton=False,
     coordinates=2**24,
 )

@@ -297,6 +297,7 @@ def test_chosen_where_it_pays(choice):
     data, sigma, pays = choice
     metric = LocalDiagonalMetric(data, sigma, 1.0)
     assert isinstance(metric._sums, neighbours.Blocks) == pays
+    assert metric.has_cheap_curvature == (not pays)
 
 
 TABLES = {

@@ -77,7 +77,8 @@ def connect(
         bases, targets, metric.host_tensors(bases), metric.host_tensors(targets)
     )
     small = metric.dim <= MOST_DIMENSIONS
-    finishing = small and device().newton and tol < NEARLY
+    finishing = small and device().newton and metric.has_cheap_curvature
+    finishing = finishing and tol < NEARLY
     if isinstance(guesses, Connections):
         batches = _moved_meshes(metric, bases, targets, guesses)
     else:

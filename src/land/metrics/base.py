@@ -46,6 +46,14 @@ class Metric(abc.ABC):
         """
         return None
 
+    @property
+    def has_cheap_curvature(self) -> bool:
+        """Whether second derivatives of the tensor cost little more than first ones.
+
+        Newton's method needs them, descent does not.
+        """
+        return True
+
     def prepare(self, n_maps: int) -> None:  # noqa: B027, most metrics need not
         """Hear that so many geodesics are about to be computed.
 

@@ -104,6 +104,11 @@ class LocalDiagonalMetric(Metric):
         """The width of the kernel."""
         return self.sigma
 
+    @property
+    def has_cheap_curvature(self) -> bool:
+        """Not if neighbours are looked for."""
+        return not isinstance(self._source, Blocks)
+
     def prepare(self, n_maps: int) -> None:
         """Tabulate the sums over the data, in the plane and if it pays."""
         if self._is_far:
