@@ -58,8 +58,20 @@ def peak_gib() -> float:
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 2**20
+    return _gib(resource.RUSAGE_SELF)
+
+
+def peak_of_children_gib() -> float:
+    """Largest peak of the processes that this one started and that have ended.
+
+    It is not less than what this one took when it started them.
+    """
+    return _gib(resource.RUSAGE_CHILDREN)
+
+
+def _gib(who: int) -> float:
     scale = 2**30 if sys.platform == "darwin" else 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
+    return resource.getrusage(who).ru_maxrss / scale
 
 
 def main(name: str, n_data: int, n: int) -> None:
