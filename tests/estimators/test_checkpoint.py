@@ -9,7 +9,7 @@ import pytest
 import land
 from land.estimators import checkpoint as module
 from land.fitting import turns
-from land.metrics import EuclideanMetric
+from land.metrics import EuclideanMetric, LocalDiagonalMetric
 
 SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.5}
 FLAT = {"metric": EuclideanMetric(2), "n_samples": 100}
@@ -159,3 +159,16 @@ def test_restarts_have_none(cloud, tmp_path):
     model = land.LANDMixture(2, n_init=2, **FLAT)
     with pytest.raises(ValueError, match="checkpoint needs n_init=1"):
         model.fit(cloud, checkpoint=tmp_path / "fit.checkpoint")
+
+
+def test_a_metric_with_a_table_belongs_to_the_same_fit():
+    data = land.datasets.make_half_ellipse(300, random_state=0)
+    metric = LocalDiagonalMetric(data, 0.5, 0.1)
+    model = land.LAND(metric=metric)
+    before = module.fingerprint(model, metric, data, np.ones(300))
+    tensors = metric.tensor(data)
+    metric.prepare(10**6)
+    assert np.any(metric.tensor(data) != tensors)  # else this shows nothing
+    assert module.fingerprint(model, metric, data, np.ones(300)) == before
+    other = LocalDiagonalMetric(data, 0.5, 0.2)
+    assert module.fingerprint(model, other, data, np.ones(300)) != before

@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import pickle
 import threading
 
 import jax.numpy as jnp
@@ -54,6 +55,20 @@ def test_a_distribution_comes_back_bit_for_bit(arc_model, arc, file):
     np.testing.assert_array_equal(
         loaded.sample(20, random_state=3), arc_model.sample(20, random_state=3)
     )
+
+
+def test_copies_of_a_model_with_a_table_say_the_same_bit_for_bit(tmp_path):
+    """So many rows that sums over them come from a table, and so few that a score
+    would not be worth one."""
+    data = land.datasets.make_half_ellipse(300, random_state=0)
+    model = land.LAND(sigma=0.5, method="least_squares", **FAST).fit(data)
+    assert model.metric_.wants_table
+    model.save(tmp_path / "model")
+    copies = [pickle.loads(pickle.dumps(model)), land.load(tmp_path / "model")]
+    samples, scores = model.sample(20, random_state=3), model.score_samples(data[:20])
+    for copy in copies:
+        np.testing.assert_array_equal(copy.sample(20, random_state=3), samples)
+        np.testing.assert_array_equal(copy.score_samples(data[:20]), scores)
 
 
 def test_a_mixture_comes_back_bit_for_bit(mixture, moons, tmp_path):

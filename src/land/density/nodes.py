@@ -157,8 +157,9 @@ def volumes_along_rays(
 
     Rays start at `bases`, of shape (D,) or (n, D).
     """
-    metric, center = metric.centred()
     n, dim = rays.shape
+    metric.prepare(n)
+    metric, center = metric.centred()
     exact = volume == "exact"
     rows = dim + 1 if exact else 1
     position = np.zeros((n, rows, dim))

@@ -39,7 +39,7 @@ CHOICES = {
 }
 # Bounds on sigma, in units of the data's spacing and of their extent.
 _TOO_SMALL, _TOO_LARGE = 0.5, 3.0
-# Geodesics that a fit computes for each row of the data, at least.
+# Geodesics that a fit computes for each row of the data, roughly.
 _GEODESICS_PER_ROW = 30
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from land.estimators.archive import replacing
-from land.metrics import Metric
+from land.metrics import LocalDiagonalMetric, Metric
 
 Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
@@ -127,6 +127,14 @@ def fingerprint(
             # A generator has no name; what it gave is in the checkpoint.
             value = "" if name == "random_state" else np.asarray(value).tolist()
         digest.update(f" {name}={value!r}".encode())
-    for array in (data, weights, metric.tensor(data[:_PROBES])):
+    for array in (data, weights, *_what_tells(metric, data)):
         digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
+
+
+def _what_tells(metric: Metric, data: Array) -> list[Array]:
+    """Arrays that tell a metric from others."""
+    if type(metric) is LocalDiagonalMetric:
+        # Not its tensors: their last digits depend on whether there is a table.
+        return [metric.data, np.array([metric.sigma, metric.rho])]
+    return [metric.tensor(data[:_PROBES])]

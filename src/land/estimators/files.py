@@ -220,7 +220,8 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
     packed = {"learned": hasattr(model, "sigma_"), "kind": type(metric).__name__}
     if type(metric) is LocalDiagonalMetric:
         arrays["metric.data"] = metric.data
-        return packed | {"sigma": metric.sigma, "rho": metric.rho}
+        numbers = {"sigma": metric.sigma, "rho": metric.rho}
+        return packed | numbers | {"table": metric.wants_table}
     if type(metric) is EuclideanMetric:
         return packed
     # The metric itself is code and stays behind; its tensors at the means tell whether
@@ -250,7 +251,12 @@ def _unpack_metric(
     data = arrays.pop("metric.data")
     check_array("metric.data", data, Field("<f8", "RD"), {"D": dim})
     sigma, rho = (check_number(name, packed[name], NUMBER) for name in ("sigma", "rho"))
-    return LocalDiagonalMetric(data, sigma, rho)
+    table = packed.get("table", False)
+    if not isinstance(table, bool):
+        raise ModelFileError("metric.table must be true or false")
+    metric = LocalDiagonalMetric(data, sigma, rho)
+    metric.wants_table = table
+    return metric
 
 
 def _check_given(

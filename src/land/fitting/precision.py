@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 _MAX_ITER = 100
 _ARMIJO = 1e-4
 # Share of the way to the boundary of the positive definite matrices that a step may
-# take, and the condition number at which it is said to be reached.
+# take, and the ratio of eigenvalues at which it is said to be reached.
 _TO_BOUNDARY, _SINGULAR = 0.99, 1e-10
 
 

@@ -57,7 +57,8 @@ class Metric(abc.ABC):
     def prepare(self, n_maps: int) -> None:  # noqa: B027, most metrics need not
         """Hear that so many geodesics are about to be computed.
 
-        A metric may take the time to become faster. What it computes stays the same.
+        A metric may take the time to become faster. What it computes stays the same,
+        up to rounding.
         """
 
     def centred(self) -> tuple[Metric, NDArray[np.float64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 
 # Data are far from the origin if it is this many times farther than their extent.
 _FAR = 4.0
+_TABULATING = threading.Lock()
 
 
 @jax.tree_util.register_pytree_node_class
@@ -61,9 +63,9 @@ class LocalDiagonalMetric(Metric):
     4096 data, in more than 6 dimensions, and wherever most data are within reach
     anyway, the sum is over all of them.
 
-    In the plane, with more than 192 data, the sums come from a table once many
-    geodesics are wanted (`land.metrics.table`): h and its first derivatives are then
-    right to 1e-10 of h.
+    In the plane, with more than 192 data (1024 on an accelerator), the sums come from a
+    table once many geodesics are wanted (`land.metrics.table`): h and its first
+    derivatives are then right to 1e-10 of h.
 
     Examples
     --------
@@ -84,7 +86,9 @@ class LocalDiagonalMetric(Metric):
         self._sums: AllData | Blocks
         self._table: VarianceTable | None = None
         self._may_tabulate = self.dim == 2
-        self._wants_table = False  # whatever the number of geodesics
+        # Whether there is a table, or is to be one as soon as geodesics are wanted. It
+        # travels with copies, so that their results are the same.
+        self.wants_table = False
         # Coordinates in units of sigma about the centre: the expanded squares below
         # then lose as few digits as they can.
         scaled = (self.data - self.center) / self.sigma
@@ -111,16 +115,22 @@ class LocalDiagonalMetric(Metric):
 
     def prepare(self, n_maps: int) -> None:
         """Tabulate the sums over the data, in the plane and if it pays."""
-        if self._is_far:
-            self.centred()[0].prepare(n_maps)
+        if self._may_tabulate and pays(len(self.data), n_maps):
+            self.wants_table = True
+        if not self.wants_table or self.dim != 2:
             return
-        wanted = self._wants_table or pays(len(self.data), n_maps)
-        if self._may_tabulate and wanted:
-            self._may_tabulate = False
-            scaled = (self.data - self.center) / self.sigma
-            reach = cut_off(len(scaled), self.sigma, self.rho)
-            rho = self.rho / self.sigma**2
-            self._table = variance_table(scaled, reach, rho)
+        if self._is_far:
+            centred, _ = self.centred()
+            centred.wants_table = True
+            centred.prepare(n_maps)
+            return
+        with _TABULATING:  # threads wait: they would compute without the table
+            if self._may_tabulate:
+                scaled = (self.data - self.center) / self.sigma
+                reach = cut_off(len(scaled), self.sigma, self.rho)
+                rho = self.rho / self.sigma**2
+                self._table = variance_table(scaled, reach, rho)
+                self._may_tabulate = False
 
     def centred(self) -> tuple[LocalDiagonalMetric, Array]:
         """The metric of the data minus their mean, and that mean.
@@ -132,7 +142,6 @@ class LocalDiagonalMetric(Metric):
         if self._centred is None:
             offsets = self.data - self.center
             self._centred = LocalDiagonalMetric(offsets, self.sigma, self.rho)
-            self._centred._wants_table = self._wants_table
         return self._centred, self.center
 
     @cached_property
@@ -164,12 +173,9 @@ class LocalDiagonalMetric(Metric):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies and other processes get what was given; the rest follows from it. They
-        # make a table if there is one here, so that their results are the same.
+        # Copies and other processes get what was given; the rest follows from it.
         arguments = (self.data, self.sigma, self.rho)
-        computed_with = self._centred or self
-        wants_table = self._wants_table or computed_with._table is not None
-        return type(self), arguments, {"_wants_table": wants_table}
+        return type(self), arguments, {"wants_table": self.wants_table}
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
         """Everything the evaluation needs, as arguments of compiled functions."""
