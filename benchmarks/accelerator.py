@@ -49,9 +49,10 @@ def run(quick: bool) -> list[Table]:
         ],
         notes=(
             "Data on a curved sheet, the same sheet and sigma for any N, geodesics "
-            "from the middle to data. A pair is a point where the metric is evaluated "
-            "and a datum. A fit is to all N data: in the plane by maximum likelihood, "
-            "in more dimensions by least squares with a diagonal covariance. It is "
+            "from the middle to points about 0.1 sigma from data. A pair is a point where "
+            "the metric is evaluated and a datum. A fit is to all N data: in the plane by "
+            "maximum likelihood, in more dimensions by least squares with a diagonal "
+            "covariance. It is "
             f"warm, unless the first one takes longer than {SHORT_FIT:.0f} s, and "
             f"given up after {FIT_LIMIT:.0f} s. The last columns: the largest relative "
             "difference of lengths from those of the processor over "
@@ -108,7 +109,8 @@ def measure_maps(n: int, dim: int, quick: bool) -> dict:
 
     def connect(count: int) -> int:
         targets = data[others[np.arange(count) % n]]
-        targets = targets + 0.1 * sigma * rng.standard_normal((count, dim))
+        noise = rng.standard_normal((count, dim)) / np.sqrt(dim)
+        targets = targets + 0.1 * sigma * noise
         return int((~land.log_map(metric, base, targets).converged).sum())
 
     def shoot(count: int) -> int:

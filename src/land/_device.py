@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -80,6 +80,14 @@ _ACCELERATOR = Device(
 )
 
 
+class Rows(Protocol):
+    """Something that has rows, to be taken by their indices."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: NDArray[np.intp], /) -> Any: ...
+
+
 def device() -> Device:
     """The device that JAX computes on."""
     return _PROCESSOR if jax.default_backend() == "cpu" else _ACCELERATOR
@@ -96,12 +104,13 @@ def in_blocks(
     function: Callable[..., Any],
     sizes: tuple[int, ...],
     fixed: Any,
-    *rows: NDArray[np.float64],
+    *rows: Rows,
 ) -> list[NDArray[np.float64]]:
     """Arrays that a compiled function returns for `fixed` and any number of rows.
 
     It is called with blocks of these sizes, so that it is neither compiled for every
-    number nor fills the memory.
+    number nor fills the memory. Rows are arrays, or objects that make arrays of them
+    when they are taken.
     """
     n = len(rows[0])
     parts = []

@@ -23,6 +23,7 @@ from land.density.constant import cholesky
 from land.fitting.problem import Estimate, FitProblem
 from land.geodesics import LogMap, log_map
 from land.metrics import Metric
+from land.metrics.host_tensors import lower
 
 Array = NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def _data_gradients(
         curves=LogMap.concatenate(curves),
         tol=problem.tol,
     )
-    momenta = _momenta(metric, moved, logs)
+    momenta = lower(metric.host_tensors(moved), logs.tangents)
     momenta[~logs.converged] = np.nan
     ends = np.cumsum([2 * len(part.rows) for part in parts])[:-1]
     return [
@@ -143,11 +144,3 @@ class _Displacements:
         values = 0.5 * np.einsum("kij,ij->k", forms, moment)
         ahead, behind = np.split(values, 2)
         return (ahead - behind) / (2.0 * self.difference)
-
-
-def _momenta(metric: Metric, points: Array, logs: LogMap) -> Array:
-    """Momenta M v of log maps from the given points."""
-    tensors = metric.host_tensors(points)
-    if tensors.ndim == 2:
-        return np.asarray(tensors * logs.tangents)
-    return np.einsum("nij,nj->ni", tensors, logs.tangents)

@@ -23,6 +23,7 @@ from land.geodesics.relaxation import NEARLY, Boundary, empty_state, relax_curve
 from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.geodesics.solution import Connections
 from land.metrics import Metric
+from land.metrics.host_tensors import invert, lower, norms
 
 Array = NDArray[np.float64]
 
@@ -104,11 +105,11 @@ class _Ends:
 
     @cached_property
     def inverse_base(self) -> Array:
-        return _inverse(self.base_tensors)
+        return invert(self.base_tensors, self.bases)
 
     @cached_property
     def inverse_end(self) -> Array:
-        return _inverse(self.end_tensors)
+        return invert(self.end_tensors, self.targets)
 
 
 def _descend(
@@ -174,9 +175,9 @@ def _finish(
             _LAST_STEP * np.sqrt(tol),
             max_iter,
         )
-        lengths = _norms(ends.base_tensors[which], finished.tangents)
+        lengths = norms(ends.base_tensors[which], finished.tangents)
         speeds = np.stack(
-            [lengths, _norms(ends.end_tensors[which], finished.end_velocities)]
+            [lengths, norms(ends.end_tensors[which], finished.end_velocities)]
         )
         with np.errstate(invalid="ignore"):
             mismatch = np.max(np.abs(speeds / finished.speeds - 1.0), axis=0)
@@ -277,17 +278,19 @@ def _moved_meshes(
     batches = []
     lost = ~np.all(bases == targets, axis=1)
     for which, curves in previous.final_meshes():
-        finite = np.all(np.isfinite(curves.rates), axis=(1, 2, 3))
-        moving = np.any(bases[which] != targets[which], axis=1)
-        own, kept = which[finite & moving], curves.take(finite & moving)
-        lost[own] = False
-        spans = np.einsum("q,neqd->nd", WEIGHTS, kept.rates)
-        stretch = targets[own] - bases[own] - spans
-        rates = kept.rates + kept.widths[:, :, None, None] * stretch[:, None, None]
+        spans = np.einsum("q,neqd->nd", WEIGHTS, curves.rates)
+        usable = np.all(np.isfinite(spans), axis=1)
+        usable &= np.any(bases[which] != targets[which], axis=1)
+        rows = np.flatnonzero(usable)
         # Like first meshes: long problems first.
-        order = np.argsort(-previous.lengths[own], kind="stable")
+        rows = rows[np.argsort(-previous.lengths[which[rows]], kind="stable")]
+        own, kept = which[rows], curves.take(rows)
+        lost[own] = False
+        stretch = targets[own] - bases[own] - spans[rows]
+        rates = kept.rates
+        rates += kept.widths[:, :, None, None] * stretch[:, None, None]
         if len(own):
-            batches.append(_Batch(own[order], rates[order], kept.widths[order]))
+            batches.append(_Batch(own, rates, kept.widths))
     rows = np.flatnonzero(lost)
     if len(rows):  # they were at rest, or never solved
         lines = straight_lines(metric, bases[rows], targets[rows])
@@ -358,8 +361,8 @@ def _store(
     which = batch.which
     start = outcome.multiplier - outcome.drift
     solution.lengths[which] = np.sqrt(2.0 * outcome.energy)
-    solution.tangents[which] = _raise(ends.inverse_base[which], start)
-    solution.end_velocities[which] = _raise(ends.inverse_end[which], outcome.multiplier)
+    solution.tangents[which] = lower(ends.inverse_base[which], start)
+    solution.end_velocities[which] = lower(ends.inverse_end[which], outcome.multiplier)
     solution.converged[which] = outcome.accurate(tol)
     solution.n_iter[which] += outcome.iterations
     curves = PiecewiseCurves(ends.bases[which], outcome.rates, batch.widths)
@@ -397,21 +400,3 @@ def _follow_up(
             rates, widths = fit_polylines(lines.vertices, lines.times, elements)
             followers.append(_Batch(which, rates, widths, turn))
     return followers
-
-
-def _inverse(tensors: Array) -> Array:
-    return np.asarray(1.0 / tensors if tensors.ndim == 2 else np.linalg.inv(tensors))
-
-
-def _norms(tensors: Array, vectors: Array) -> Array:
-    """Lengths of vectors."""
-    if tensors.ndim == 2:
-        return np.sqrt(np.sum(tensors * vectors**2, axis=1))
-    return np.sqrt(np.einsum("ni,nij,nj->n", vectors, tensors, vectors))
-
-
-def _raise(inverse_tensors: Array, momenta: Array) -> Array:
-    """Velocities M^-1 p."""
-    if inverse_tensors.ndim == 2:
-        return inverse_tensors * momenta
-    return np.einsum("nij,nj->ni", inverse_tensors, momenta)

@@ -14,6 +14,7 @@ from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.runge_kutta import advance_rays, empty_state
 from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
+from land.metrics.host_tensors import norms
 
 Array = NDArray[np.float64]
 
@@ -129,7 +130,8 @@ def integrate(
     """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1."""
     n, rows, dim = position.shape
     # Long geodesics first: the last ones to finish then keep nobody waiting.
-    order = np.argsort(-_speeds(metric, position[:, 0], velocity[:, 0]), kind="stable")
+    speeds = norms(metric.host_tensors(position[:, 0]), velocity[:, 0])
+    order = np.argsort(-speeds, kind="stable")
     n_slots = block_size(device().rays, n, rows * dim)
     state = empty_state(n_slots, rows, len(times), dim)
     answers = Arrivals(
@@ -162,13 +164,6 @@ def integrate(
 
     run_in_slots(n, n_slots, advance, collect)
     return answers
-
-
-def _speeds(metric: Metric, points: Array, velocities: Array) -> Array:
-    tensors = metric.host_tensors(points)
-    if tensors.ndim == 2:
-        return np.sqrt(np.sum(tensors * velocities**2, axis=1))
-    return np.sqrt(np.einsum("ni,nij,nj->n", velocities, tensors, velocities))
 
 
 def _check_times(times: ArrayLike | None) -> Array:

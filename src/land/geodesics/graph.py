@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
@@ -18,7 +21,10 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import KDTree
 
+from land._device import device, in_blocks
 from land.metrics import Metric
+from land.metrics.host_tensors import norms
+from land.metrics.tensors import squared_norm
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -34,6 +40,8 @@ _ATTACHMENTS = 5
 _FAR, _FAR_ATTACHMENTS = 10.0, 64
 _THINNING = 4
 _QUADRATURE = 4
+# Coordinates of segments in memory at once.
+_COORDINATES = 2**22
 # csgraph takes a stored zero for a missing edge.
 _SHORTEST_EDGE = 1e-150
 
@@ -128,44 +136,98 @@ def at_constant_speed(metric: Metric, vertices: Array) -> Polylines:
     steps = np.diff(vertices, axis=1)
     lengths = np.zeros((n, k - 1))
     for ends in (tensors[:, :-1], tensors[:, 1:]):
-        if ends.ndim == steps.ndim:
-            lengths += 0.5 * np.sqrt(np.sum(ends * steps**2, axis=2))
-        else:
-            squares = np.einsum("nki,nkij,nkj->nk", steps, ends, steps)
-            lengths += 0.5 * np.sqrt(squares)
+        lengths += 0.5 * norms(ends, steps)
     passed = np.pad(np.cumsum(lengths, axis=1), ((0, 0), (1, 0)))
     total = passed[:, -1]
     times = passed / np.where(total > 0.0, total, 1.0)[:, None]
     return Polylines(vertices, times, total)
 
 
-def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
-    """Metric lengths of straight segments by composite Gauss quadrature."""
-    directions = ends - starts
+def segment_lengths(
+    metric: Metric,
+    starts: Array,
+    ends: Array,
+    pairs: tuple[Indices, Indices] | None = None,
+) -> Array:
+    """Metric lengths of straight segments by composite Gauss quadrature.
+
+    From each start to its end, or for `pairs` of indices of starts and ends.
+    """
+    if pairs is None:
+        pairs = np.arange(len(starts)), np.arange(len(ends))
+    if not len(pairs[0]):
+        return np.empty(0)
     if metric.resolution is None:
-        panels = np.full(len(starts), 4)
+        n_panels = np.full(len(pairs[0]), 4)
     else:
-        distances = np.linalg.norm(directions, axis=1)
-        panels = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
-        panels = np.clip(panels, 1, 64)
+        distances = _pair_distances(starts, ends, pairs)
+        n_panels = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
+        n_panels = np.clip(n_panels, 1, 64)
+    panels = _Panels(starts, ends, pairs, n_panels)
+    sizes = tuple(size // _QUADRATURE for size in device().points)
+    (lengths,) = in_blocks(_panel_lengths, sizes, metric, panels)
+    return np.add.reduceat(lengths, panels.first)
+
+
+def _pair_distances(
+    starts: Array, ends: Array, pairs: tuple[Indices, Indices]
+) -> Array:
+    """Euclidean distances of pairs of starts and ends, given by their indices."""
+    distances = np.empty(len(pairs[0]))
+    at_once = max(1, _COORDINATES // starts.shape[1])
+    for first in range(0, len(distances), at_once):
+        left, right = (each[first : first + at_once] for each in pairs)
+        steps = ends[right] - starts[left]
+        distances[first : first + at_once] = np.sqrt(
+            np.einsum("ni,ni->n", steps, steps)
+        )
+    return distances
+
+
+@dataclass(frozen=True)
+class _Panels:
+    """Equal pieces of segments; where they lie is computed when they are taken."""
+
+    starts: Array
+    ends: Array
+    pairs: tuple[Indices, Indices]
+    counts: Indices
+
+    @cached_property
+    def segment(self) -> Indices:
+        """The segment of each panel."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @cached_property
+    def first(self) -> Indices:
+        """The first panel of each segment."""
+        return np.cumsum(self.counts) - self.counts
+
+    def __len__(self) -> int:
+        return len(self.segment)
+
+    def __getitem__(self, rows: Indices) -> tuple[Array, Array]:
+        """Corners (n, D) where the panels begin, and the ways to the next ones."""
+        segment = self.segment[rows]
+        left, right = (each[segment] for each in self.pairs)
+        count = self.counts[segment][:, None]
+        position = (rows - self.first[segment])[:, None]
+        corners = self.starts[left]
+        steps = (self.ends[right] - corners) / count
+        return corners + position * steps, steps
+
+
+@jax.jit
+def _panel_lengths(metric: Metric, panels: tuple[jax.Array, jax.Array]) -> jax.Array:
+    """Metric lengths of short straight segments by Gauss quadrature."""
+    corners, steps = panels
     nodes, weights = leggauss(_QUADRATURE)
-    nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
-    segment = np.repeat(np.arange(len(starts)), panels)
-    first = np.cumsum(panels) - panels
-    panel = np.arange(len(segment)) - first[segment]
-    fractions = (panel[:, None] + nodes) / panels[segment][:, None]
-    points = (
-        starts[segment][:, None] + fractions[:, :, None] * directions[segment][:, None]
-    )
-    tensors = metric.host_tensors(points.reshape(-1, metric.dim))
-    tensors = tensors.reshape(*points.shape[:2], *tensors.shape[1:])
-    vectors = directions[segment]
-    if tensors.ndim == 3:
-        squares = np.einsum("sqi,si->sq", tensors, vectors**2)
-    else:
-        squares = np.einsum("si,sqij,sj->sq", vectors, tensors, vectors)
-    pieces = np.sqrt(squares) @ weights / panels[segment]
-    return np.add.reduceat(pieces, first) if len(starts) else np.empty(0)
+    fractions, weights = (nodes[:, None] + 1.0) / 2.0, weights / 2.0
+    points = corners[:, None] + fractions * steps[:, None]
+    flat = metric.tensor_batch(points.reshape(-1, corners.shape[1]))
+    tensors = flat.reshape(*points.shape[:2], *flat.shape[1:])
+    along = jnp.broadcast_to(steps[:, None], points.shape)
+    return jnp.sqrt(squared_norm(tensors, along)) @ weights
 
 
 def _landmark_graph(metric: Metric) -> LandmarkGraph:
@@ -173,7 +235,7 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
         points = _choose_landmarks(metric)
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
-        lengths = segment_lengths(metric, points[left], points[right])
+        lengths = segment_lengths(metric, points, points, (left, right))
         lengths = np.maximum(lengths, _SHORTEST_EDGE)
         both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
@@ -281,9 +343,8 @@ def _edge_lengths(
     metric: Metric, graph: LandmarkGraph, points: Array, landmarks: Indices
 ) -> Array:
     """Lengths of the segments from points (n, D) to landmarks (n, k)."""
-    starts = np.repeat(points, landmarks.shape[1], axis=0)
-    ends = graph.points[landmarks.reshape(-1)]
-    return segment_lengths(metric, starts, ends).reshape(landmarks.shape)
+    pairs = np.repeat(np.arange(len(points)), landmarks.shape[1]), landmarks.reshape(-1)
+    return segment_lengths(metric, points, graph.points, pairs).reshape(landmarks.shape)
 
 
 def _from_bases(

@@ -26,6 +26,7 @@ from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
 from land.geodesics.equation import acceleration_and_tensor
 from land.geodesics.slots import Indices, Mask
 from land.metrics import Metric
+from land.metrics.host_tensors import inner
 
 Array = NDArray[np.float64]
 
@@ -280,10 +281,7 @@ def _states(answers: Array, widths: Array) -> Array:
 
 def _squared_norms(tensors: Array, vectors: Array, weights: Array) -> Array:
     """Sums over the points of a curve of weighted squared norms."""
-    if tensors.ndim == vectors.ndim:
-        return np.einsum("neq,neqi,neqi->n", weights, tensors, vectors**2)
-    lowered = np.einsum("neqij,neqj->neqi", tensors, vectors)
-    return np.einsum("neq,neqi,neqi->n", weights, lowered, vectors)
+    return np.einsum("neq,neq->n", weights, inner(tensors, vectors, vectors))
 
 
 def _solve(systems: Array, right: Array) -> Array:

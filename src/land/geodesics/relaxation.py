@@ -69,7 +69,7 @@ class RelaxationState(NamedTuple):
     steps: Any  # (m, n, e, q, D) past steps
     changes: Any  # (m, n, e, q, D) past changes of the gradient
     curvatures: Any  # (m, n) 1 / (step . change); zero where there is none
-    clock: Any  # () position in the memory
+    clock: Any  # () steps that were stored, of which the last m are remembered
     iterations: Any  # (n,)
     plain: Any  # (n,) direction is the preconditioned gradient
     running: Any  # (n,)
@@ -100,8 +100,9 @@ def empty_state(
         multiplier=points,
         decrement=flat,
         mismatch=flat,
-        steps=np.zeros((_MEMORY, *rates.shape)),
-        changes=np.zeros((_MEMORY, *rates.shape)),
+        # Large, and made where they stay: copying zeros to an accelerator takes time.
+        steps=jnp.zeros((_MEMORY, *rates.shape)),
+        changes=jnp.zeros((_MEMORY, *rates.shape)),
         curvatures=np.zeros((_MEMORY, n_slots)),
         clock=np.zeros((), dtype=np.int64),
         iterations=np.zeros(n_slots, dtype=np.int64),
@@ -319,15 +320,15 @@ def _remember(
     product = _dot(moved, change)
     # Below this the change of the gradient is rounding error, not curvature.
     good = accepted & (product > _ROUNDING * state.curve.energy)
-    clock = (state.clock + 1) % _MEMORY
+    place = state.clock % _MEMORY
     zero = jnp.zeros_like(moved)
     return state._replace(
-        steps=state.steps.at[clock].set(select(good, moved, zero)),
-        changes=state.changes.at[clock].set(select(good, change, zero)),
-        curvatures=state.curvatures.at[clock].set(
+        steps=state.steps.at[place].set(select(good, moved, zero)),
+        changes=state.changes.at[place].set(select(good, change, zero)),
+        curvatures=state.curvatures.at[place].set(
             jnp.where(good, 1.0 / jnp.where(good, product, 1.0), 0.0)
         ),
-        clock=clock,
+        clock=state.clock + 1,
     )
 
 
@@ -340,20 +341,21 @@ def _quasi_newton(
         age: int, carry: tuple[jax.Array, jax.Array]
     ) -> tuple[jax.Array, jax.Array]:
         vector, shares = carry
-        index = (state.clock - age) % _MEMORY
+        index = (state.clock - 1 - age) % _MEMORY
         share = state.curvatures[index] * _dot(state.steps[index], vector)
         vector = vector - share[:, None, None, None] * state.changes[index]
         return vector, shares.at[index].set(share)
 
     def oldest_first(age: int, vector: jax.Array) -> jax.Array:
-        index = (state.clock - (_MEMORY - 1 - age)) % _MEMORY
+        index = (state.clock - filled + age) % _MEMORY
         share = state.curvatures[index] * _dot(state.changes[index], vector)
         correction = (shares[index] - share)[:, None, None, None]
         return vector + correction * state.steps[index]
 
+    filled = jnp.minimum(state.clock, _MEMORY)
     shares = jnp.zeros_like(state.curvatures)
     vector, shares = jax.lax.fori_loop(
-        0, _MEMORY, newest_first, (curve.gradient, shares)
+        0, filled, newest_first, (curve.gradient, shares)
     )
     vector, _ = _precondition(state.boundary, curve.tensors, vector)
-    return jax.lax.fori_loop(0, _MEMORY, oldest_first, vector)
+    return jax.lax.fori_loop(0, filled, oldest_first, vector)

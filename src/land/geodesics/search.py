@@ -7,6 +7,8 @@ be farther than a neighbouring target plus the way between the two.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
@@ -21,6 +23,7 @@ from land.geodesics.graph import (
 )
 from land.geodesics.solution import Connections
 from land.metrics import Metric
+from land.metrics.host_tensors import lower, norms
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -29,6 +32,9 @@ Indices = NDArray[np.intp]
 _SAME_ROUTE, _HOPELESS = 1.05, 3.0
 _NEIGHBOURS = 5
 _ROUNDS = 5
+# Lines this long, in units of the metric's resolution, are short: the metric is almost
+# the same at both ends.
+_SHORT = 0.1
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
 # So many geodesics from one base are many; this share of them, and at least so many,
@@ -56,8 +62,8 @@ def shortest_connections(
         _, nearest = KDTree(targets[pilots]).query(targets[others], workers=-1)
         guesses = solution.take(nearest)
         found = connect(metric, bases[others], targets[others], guesses, tol, max_iter)
-        order = np.argsort(np.concatenate([pilots, others]))
-        solution = Connections.concatenate([solution, found]).take(order)
+        places = np.concatenate([pilots, others])
+        solution = Connections.concatenate([solution, found]).put(places)
     if metric.landmarks is not None:
         _shorten_by_neighbours(metric, bases, targets, tol, max_iter, solution)
     return solution
@@ -127,14 +133,12 @@ def _shorten_by_neighbours(
     solution: Connections,
 ) -> None:
     """Restart geodesics that neighbours think could be shorter."""
-    left, right, gaps = _neighbouring_targets(metric, bases, targets)
-    if not len(left):
-        return
-    tensors = metric.host_tensors(targets)
+    pairs = _neighbouring_targets(metric, bases, targets)
     for _ in range(_ROUNDS):
-        estimates = _estimates(tensors, targets, solution, left, right, gaps)
+        left, right = pairs.left, pairs.right
+        estimates = pairs.estimates(solution)
         worthwhile = (1.0 - _WORTHWHILE) * solution.lengths[right]
-        promising = solution.lengths[left] + gaps < worthwhile
+        promising = solution.lengths[left] + pairs.gaps < worthwhile
         hopeful = np.flatnonzero(estimates < worthwhile)
         promising[hopeful] |= _apart(solution, targets, left[hopeful], right[hopeful])
         promising |= solution.converged[left] & ~solution.converged[right]
@@ -150,7 +154,60 @@ def _shorten_by_neighbours(
         )
         keep = np.ones(len(left), dtype=bool)
         keep[order[first]] = False  # once is enough
-        left, right, gaps = left[keep], right[keep], gaps[keep]
+        pairs = pairs.take(keep)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of nearby targets with the same base, and the lines between them."""
+
+    left: Indices
+    right: Indices
+    momenta: Array  # (n, D) of the lines, at the left targets
+    gaps: Array  # (n,) metric lengths of the lines
+
+    def take(self, rows: NDArray[np.bool_]) -> _Pairs:
+        """Some of the pairs."""
+        return _Pairs(
+            self.left[rows], self.right[rows], self.momenta[rows], self.gaps[rows]
+        )
+
+    def estimates(self, solution: Connections) -> Array:
+        """How far the right targets are if the space beyond the left ones is flat.
+
+        By the law of cosines, with the angle between the geodesic that arrives at the
+        left target and the line that goes on to the right one. At most the detour.
+        """
+        lengths, gaps = solution.lengths[self.left], self.gaps
+        arrivals = solution.end_velocities[self.left]
+        products = np.einsum("ni,ni->n", self.momenta, arrivals)
+        forward = products / np.where(lengths > 0.0, lengths, 1.0)
+        forward = np.clip(forward, -gaps, gaps)
+        return np.sqrt(np.maximum(lengths**2 + 2.0 * lengths * forward + gaps**2, 0.0))
+
+
+def _neighbouring_targets(metric: Metric, bases: Array, targets: Array) -> _Pairs:
+    """Each target with the nearest others that have the same base."""
+    lefts, rights = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
+    for members in _with_one_base(bases):
+        if len(members) < 2:
+            continue
+        k = min(_NEIGHBOURS + 1, len(members))
+        _, nearest = KDTree(targets[members]).query(targets[members], k, workers=-1)
+        lefts.append(members[nearest.reshape(-1)])
+        rights.append(np.repeat(members, k))
+    left, right = np.concatenate(lefts), np.concatenate(rights)
+    apart = left != right
+    left, right = left[apart], right[apart]
+    lines, tensors = targets[right] - targets[left], metric.host_tensors(targets)
+    momenta = lower(tensors[left], lines)
+    # The metric hardly varies on short lines: there it is known well at the ends.
+    gaps = 0.5 * np.sqrt(np.einsum("ni,ni->n", momenta, lines))
+    gaps += 0.5 * norms(tensors[right], lines)
+    short = 0.0 if metric.resolution is None else _SHORT * metric.resolution
+    long = np.flatnonzero(np.einsum("ni,ni->n", lines, lines) > short**2)
+    gaps[long] = segment_lengths(metric, targets, targets, (left[long], right[long]))
+    return _Pairs(left, right, momenta, gaps)
 
 
 def _apart(
@@ -162,50 +219,6 @@ def _apart(
     ways = np.linalg.norm(samples, axis=2).max(axis=1)
     ends = np.linalg.norm(targets[left] - targets[right], axis=1)
     return np.asarray(ways > _ASTRAY * ends)
-
-
-def _estimates(
-    tensors: Array,
-    targets: Array,
-    solution: Connections,
-    left: Indices,
-    right: Indices,
-    gaps: Array,
-) -> Array:
-    """How far the right targets are if the space beyond the left ones is flat.
-
-    By the law of cosines, with the angle between the geodesic that arrives at the left
-    target and the line that goes on to the right one. It is at most the detour.
-    """
-    ways, arrivals = targets[right] - targets[left], solution.end_velocities[left]
-    if tensors.ndim == 2:
-        products = np.sum(ways * tensors[left] * arrivals, axis=1)
-    else:
-        products = np.einsum("ni,nij,nj->n", ways, tensors[left], arrivals)
-    lengths = solution.lengths[left]
-    forward = products / np.where(lengths > 0.0, lengths, 1.0)
-    forward = np.clip(forward, -gaps, gaps)
-    return np.sqrt(np.maximum(lengths**2 + 2.0 * lengths * forward + gaps**2, 0.0))
-
-
-def _neighbouring_targets(
-    metric: Metric, bases: Array, targets: Array
-) -> tuple[Indices, Indices, Array]:
-    """Pairs of nearby targets with the same base, and the lengths between them."""
-    lefts, rights = [], []
-    for members in _with_one_base(bases):
-        if len(members) < 2:
-            continue
-        k = min(_NEIGHBOURS + 1, len(members))
-        _, nearest = KDTree(targets[members]).query(targets[members], k, workers=-1)
-        lefts.append(members[nearest.reshape(-1)])
-        rights.append(np.repeat(members, k))
-    if not lefts:
-        return np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0)
-    left, right = np.concatenate(lefts), np.concatenate(rights)
-    apart = left != right
-    left, right = left[apart], right[apart]
-    return left, right, segment_lengths(metric, targets[left], targets[right])
 
 
 def _with_one_base(bases: Array) -> list[Indices]:

@@ -15,6 +15,9 @@ from land.geodesics.slots import Indices, Mask
 Array = NDArray[np.float64]
 
 
+_ARRAYS = ("bases", "tangents", "end_velocities", "lengths", "converged", "n_iter")
+
+
 @dataclass
 class Connections:
     """Geodesics between pairs of points, with their curves grouped by mesh."""
@@ -51,30 +54,27 @@ class Connections:
     def take(self, which: Indices) -> Connections:
         """Some of the geodesics, of which some may be taken more than once."""
         return Connections(
-            bases=self.bases[which],
-            tangents=self.tangents[which],
-            end_velocities=self.end_velocities[which],
-            lengths=self.lengths[which],
-            converged=self.converged[which],
-            n_iter=self.n_iter[which],
+            **{name: getattr(self, name)[which] for name in _ARRAYS},
             meshes=self._final_meshes(which),
         )
+
+    def put(self, places: Indices) -> Connections:
+        """The same geodesics in another order, each in its place."""
+        arrays: dict[str, Any] = {
+            name: np.empty_like(getattr(self, name)) for name in _ARRAYS
+        }
+        for name, array in arrays.items():
+            array[places] = getattr(self, name)
+        meshes = [(places[which], curves) for which, curves in self.meshes]
+        return Connections(**arrays, meshes=meshes)
 
     @staticmethod
     def concatenate(parts: Sequence[Connections]) -> Connections:
         """Geodesics of several solutions, one after the other."""
         offsets = np.cumsum([0, *(len(part.bases) for part in parts)])
-        names = (
-            "bases",
-            "tangents",
-            "end_velocities",
-            "lengths",
-            "converged",
-            "n_iter",
-        )
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in names
+            for name in _ARRAYS
         }
         meshes = [
             (which + offset, curves)
@@ -95,8 +95,11 @@ class Connections:
         final = []
         for index, (_, curves) in enumerate(self.meshes):
             own = np.flatnonzero(last[chosen] == index)
-            if len(own):
-                final.append((own, curves.take(row[chosen[own]])))
+            rows = row[chosen[own]]
+            if np.array_equal(rows, np.arange(len(curves.base))):
+                final.append((own, curves))
+            elif len(own):
+                final.append((own, curves.take(rows)))
         return final
 
     def adopt(self, which: Indices, others: Connections) -> None:
