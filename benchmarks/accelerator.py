@@ -20,7 +20,7 @@ CASES = [(n, dim) for dim in (2, 50, 784) for n in (300, 10_000, 100_000)]
 QUICK_CASES = [(300, 2), (300, 50)]
 # Maps are made in batches that grow until one takes so long, in seconds.
 LONG_ENOUGH, QUICK_LONG_ENOUGH = 4.0, 0.5
-FIRST_BATCH, LARGEST_BATCH = 64, 2**18
+FIRST_BATCH, LARGEST_BATCH = 16, 2**18
 # Maps that are compared with the processor's, where that does not take minutes.
 N_COMPARED, MOST_COMPARED = 8, 10**7
 # The same sigma for any number of data: so many share a neighbourhood of it.
@@ -49,10 +49,10 @@ def run(quick: bool) -> list[Table]:
         ],
         notes=(
             "Data on a curved sheet, the same sheet and sigma for any N, geodesics "
-            "from the middle to points about 0.1 sigma from data. A pair is a point where "
-            "the metric is evaluated and a datum. A fit is to all N data: in the plane by "
-            "maximum likelihood, in more dimensions by least squares with a diagonal "
-            "covariance. It is "
+            "from the middle to points about 0.1 sigma from data. A pair is a point "
+            "where the metric is evaluated and a datum. A fit is to all N data: in the "
+            "plane by maximum likelihood, in more dimensions by least squares with a "
+            "diagonal covariance. It is "
             f"warm, unless the first one takes longer than {SHORT_FIT:.0f} s, and "
             f"given up after {FIT_LIMIT:.0f} s. The last columns: the largest relative "
             "difference of lengths from those of the processor over "

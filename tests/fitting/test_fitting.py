@@ -5,8 +5,10 @@ import pytest
 
 import land
 from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, fit_one
+from land.fitting import problem as fitting_problem
 from land.fitting.descent import MeanSearch, advance
 from land.fitting.gradient import mean_gradients
+from land.fitting.least_squares import intrinsic_mean
 from land.fitting.precision import solve_precision
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
@@ -45,6 +47,34 @@ def test_least_squares_in_flat_space_is_mean_and_covariance(flat, weighted):
     np.testing.assert_allclose(estimate.mean, mean, atol=1e-6)
     truth = np.cov(flat.data.T, aweights=weights)
     np.testing.assert_allclose(estimate.covariance, truth, rtol=1e-4, atol=1e-5)
+
+
+def test_the_intrinsic_mean_is_where_tangents_cancel_and_found_in_few_steps(arc):
+    """Steps of the mean tangent alone, shortened where they fail, take twenty."""
+    start, weights = np.array([2.5, 0.8]), uniform(arc)
+    mean, logs, converged = intrinsic_mean(arc, weights, start, 100, 1e-5)
+    assert converged
+    balance = weights @ logs.tangents
+    spread = np.sqrt(weights @ logs.lengths**2)
+    assert np.sqrt(arc.metric.inner(mean, balance, balance)) < 1e-5 * spread
+    assert arc.work.log_maps <= 10 * len(arc.data)
+    nearby = mean + 0.02 * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    for rival in arc.log_maps(list(nearby)):
+        assert weights @ rival.lengths**2 > spread**2
+
+
+def test_least_squares_of_many_data_begins_with_a_sample(monkeypatch):
+    data = np.random.default_rng(0).normal(size=(500, 2)) @ np.diag([2.0, 0.5])
+    monkeypatch.setattr(fitting_problem, "_MANY_DATA", 300)
+    monkeypatch.setattr(fitting_problem, "_THINNED_DATA", 100)
+    problem = problem_for(EuclideanMetric(2), data)
+    settings, rng = FitSettings(method="least_squares"), np.random.default_rng(1)
+    start = np.array([1.0, 1.0])
+    estimate, converged = fit_one(problem, uniform(problem), start, settings, rng)
+    assert converged
+    np.testing.assert_allclose(estimate.mean, data.mean(axis=0), atol=1e-6)
+    # Two evaluations of the sample, and two of all data.
+    assert problem.work.log_maps == 2 * 100 + 2 * 500
 
 
 @pytest.mark.parametrize("init", ["least_squares", "random", np.zeros(2)])

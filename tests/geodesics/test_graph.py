@@ -3,13 +3,21 @@
 import gc
 import weakref
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.spatial import KDTree
 
 import land
-from land.geodesics.graph import _choose_landmarks, _one_per_cell
-from land.metrics import LocalDiagonalMetric
+from land.geodesics.graph import (
+    _choose_landmarks,
+    _one_per_cell,
+    distinct_rows,
+    segment_lengths,
+)
+from land.metrics import FunctionMetric, LocalDiagonalMetric
 
 RNG = np.random.default_rng(0)
 CLUSTER = 0.3 * RNG.standard_normal((25, 2))
@@ -75,3 +83,48 @@ def test_a_million_landmarks_stay_bounded():
     chosen = _one_per_cell(points, 1.0)
     assert 5000 < len(chosen) <= 20_000
     assert len(np.unique(chosen)) == len(chosen)
+
+
+def test_landmarks_in_many_dimensions():
+    """Data around the origin lie in more cells than landmarks, however wide."""
+    cloud = np.random.default_rng(3).standard_normal((30_000, 20))
+    assert len(np.unique(cloud > 0.0, axis=0)) > 20_000
+    wide = LocalDiagonalMetric(cloud, sigma=20.0, rho=1.0)
+    assert len(_choose_landmarks(wide)) == 2000
+    assert len(_one_per_cell(cloud, 0.1)) <= 20_000
+
+
+def test_distinct_rows():
+    rows = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0], [-0.0, 5.0], [2.0, 1.0]])
+    first, which = distinct_rows(rows)
+    assert sorted(first) == [0, 1, 4]
+    np.testing.assert_array_equal(rows[first][which], rows)
+
+
+def full_metric():
+    def tensor(x):
+        off = 0.3 * jnp.sin(x[0] + x[1])
+        return jnp.array([[2.0 + jnp.cos(x[0]), off], [off, 1.5 + 0.5 * x[1] ** 2]])
+
+    return FunctionMetric(tensor, 2)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [LocalDiagonalMetric(CLUSTER, sigma=0.2, rho=0.01), full_metric()],
+    ids=["diagonal, many panels", "full"],
+)
+def test_lengths_of_segments(metric):
+    starts = np.array([[0.0, 0.0], [-0.5, 0.2]])
+    ends = np.array([[0.4, 0.3], [0.0, 0.0], [0.05, -0.9]])
+    pairs = np.array([0, 1, 1, 0, 0]), np.array([0, 1, 2, 2, 1])
+    with jax.enable_x64(True):
+        found = segment_lengths(metric, starts, ends, pairs)
+    for length, left, right in zip(found, *pairs, strict=True):
+        start, step = starts[left], ends[right] - starts[left]
+
+        def speed(t, start=start, step=step):
+            return np.sqrt(metric.inner(start + t * step, step, step))
+
+        truth = quad(speed, 0.0, 1.0, epsabs=1e-10, epsrel=1e-10, limit=200)[0]
+        np.testing.assert_allclose(length, truth, rtol=1e-3, atol=1e-12)

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from land.density.constant import squared_lengths
 from land.density.nodes import Volume
 from land.geodesics import LogMap
 from land.metrics import Metric
@@ -45,7 +46,7 @@ def log_density(
     -------
     log densities (n,), NaN where a geodesic or its Jacobian could not be computed
     """
-    squares = np.einsum("ni,ij,nj->n", logs.tangents, precision, logs.tangents)
+    squares = squared_lengths(logs.tangents, precision)
     values = np.where(logs.converged, -0.5 * squares - log_constant, np.nan)
     if measure == "riemannian":
         return values

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from land.density.constant import squared_lengths
 from land.fitting.descent import MeanSearch, Standing, advance
 from land.fitting.least_squares import empirical_covariance
 from land.fitting.problem import Estimate, FitProblem, Snapshot
@@ -282,7 +283,7 @@ def log_joint(
     for own, precision, constant in zip(
         tangents, precisions, log_constants, strict=True
     ):
-        values = -0.5 * np.einsum("ni,ij,nj->n", own, precision, own) - constant
+        values = -0.5 * squared_lengths(own, precision) - constant
         columns.append(np.where(np.isfinite(values), values, -np.inf))
     with np.errstate(divide="ignore"):
         return np.stack(columns, axis=1) + np.log(proportions)

@@ -167,13 +167,21 @@ class FitProblem:
     whole: FitProblem | None = None
 
     def sample(
-        self, weights: Array, rng: np.random.Generator, n_components: int = 1
+        self,
+        weights: Array,
+        rng: np.random.Generator,
+        n_components: int = 1,
+        *,
+        covariances: bool = True,
     ) -> tuple[FitProblem, Array, NDArray[np.intp]]:
         """A rough version: fewer data and rays. Also its weights, and the data's rows.
 
-        What it finds is told to the whole problem.
+        What it finds is told to the whole problem. If no `covariances` are wanted of
+        it, few data are enough in any number of dimensions.
         """
-        most = max(_SAMPLED_DATA, _SAMPLED_DATA_PER_DIMENSION * self.metric.dim)
+        most = _SAMPLED_DATA
+        if covariances:
+            most = max(most, _SAMPLED_DATA_PER_DIMENSION * self.metric.dim)
         rows, own = _sample_rows(weights, most * (n_components + 1) // 2, rng)
         rough = replace(
             self,

@@ -69,10 +69,10 @@ def fit_one(
     start = _first_mean(problem, weights, init, rng)
     if settings.method == "least_squares":
         return fit_least_squares(
-            problem, weights, start, settings.max_iter, settings.tol
+            problem, weights, start, settings.max_iter, settings.tol, rng
         )
     steps = settings.max_iter if by_rule else 0
-    estimate, _ = fit_least_squares(problem, weights, start, steps, settings.tol)
+    estimate, _ = fit_least_squares(problem, weights, start, steps, settings.tol, rng)
     return fit_as_in_paper(problem, weights, estimate, settings.max_iter, settings.tol)
 
 

@@ -81,7 +81,7 @@ def central_start(
     problem: FitProblem, weights: Array, rng: np.random.Generator
 ) -> Array:
     """The most central of a few data points."""
-    rough, own, _ = problem.sample(weights, rng)
+    rough, own, _ = problem.sample(weights, rng, covariances=False)
     means = _spread_points(problem.data, weights, _CANDIDATES, rng)
     logs = rough.log_maps(list(means))
     return np.asarray(means[int(np.argmin([_variance(log, own) for log in logs]))])

@@ -91,8 +91,8 @@ def shortest_paths(
     if metric.landmarks is None or len(metric.landmarks) < 2:
         return lines
     graph = _landmark_graph(metric)
-    unique, which = np.unique(bases, axis=0, return_inverse=True)
-    which = which.reshape(-1)
+    distinct, which = distinct_rows(bases)
+    unique = bases[distinct]
     neighbours, edges = _attach(metric, graph, targets)
     n_landmarks = len(graph.points)
     chains = np.full((len(targets), 1), -1)
@@ -230,6 +230,16 @@ def _panel_lengths(metric: Metric, panels: tuple[jax.Array, jax.Array]) -> jax.A
     return jnp.sqrt(squared_norm(tensors, along)) @ weights
 
 
+def distinct_rows(rows: Array) -> tuple[Indices, Indices]:
+    """Where distinct rows come first, and which of them each row equals."""
+    # As bytes: NumPy would compare column by column. Minus zero becomes zero.
+    whole = np.ascontiguousarray(rows) + 0.0
+    kind = np.dtype((np.void, whole.itemsize * whole.shape[1]))
+    keys = whole.view(kind).reshape(-1)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return first, which.reshape(-1)
+
+
 def _landmark_graph(metric: Metric) -> LandmarkGraph:
     if metric not in _graphs:
         points = _choose_landmarks(metric)
@@ -262,9 +272,10 @@ def _choose_landmarks(metric: Metric) -> Array:
 def _one_per_cell(points: Array, width: float) -> Indices:
     """Indices of the first points in cells of this width, or wider ones if many."""
     order: Indices = np.random.default_rng(0).permutation(len(points))
+    corner = points.min(axis=0)  # a wide enough cell holds all, wherever they are
     while True:
-        cells = np.floor(points[order] / width)
-        _, first = np.unique(cells, axis=0, return_index=True)
+        cells = np.floor((points[order] - corner) / width)
+        first, _ = distinct_rows(cells)
         if len(first) <= _MOST_LANDMARKS:
             return order[first]
         # The first of a wider cell is the first of one of its own cells.

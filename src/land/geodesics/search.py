@@ -17,6 +17,7 @@ from land.geodesics.connection import connect
 from land.geodesics.graph import (
     Polylines,
     at_constant_speed,
+    distinct_rows,
     segment_lengths,
     shortest_paths,
     straight_lines,
@@ -225,9 +226,9 @@ def _with_one_base(bases: Array) -> list[Indices]:
     """Rows that have the same base."""
     if _all_equal(bases):
         return [np.arange(len(bases))]
-    _, group = np.unique(bases, axis=0, return_inverse=True)
-    order = np.argsort(group.reshape(-1), kind="stable")
-    return np.split(order, np.cumsum(np.bincount(group.reshape(-1)))[:-1])
+    _, group = distinct_rows(bases)
+    order = np.argsort(group, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(group))[:-1])
 
 
 def _all_equal(rows: Array) -> bool:
