@@ -20,7 +20,10 @@ CASES = [(n, dim) for dim in (2, 50, 784) for n in (300, 10_000, 100_000)]
 QUICK_CASES = [(300, 2), (300, 50)]
 # Maps are made in batches that grow until one takes so long, in seconds.
 LONG_ENOUGH, QUICK_LONG_ENOUGH = 4.0, 0.5
-FIRST_BATCH, LARGEST_BATCH = 16, 2**18
+# An accelerator's blocks are not smaller than a full batch.
+SMALL_BATCH, FULL_BATCH, LARGEST_BATCH = 16, 2**10, 2**18
+# Pairs, times dimensions, that are enough to time them on a processor.
+MANY_PAIRS = 2**30
 # Maps that are compared with the processor's, where that does not take minutes.
 N_COMPARED, MOST_COMPARED = 8, 10**7
 # The same sigma for any number of data: so many share a neighbourhood of it.
@@ -148,13 +151,16 @@ def neighbour_distance(data: np.ndarray) -> float:
 
 def rate(compute, enough: float) -> tuple[float, int]:
     """Items per second in the first batch that is long enough, and its failures."""
-    count = FIRST_BATCH
+    import jax
+
+    count = SMALL_BATCH if jax.default_backend() == "cpu" else FULL_BATCH
     while True:
         compute(count)  # compiles
         start = time.perf_counter()
         failures = compute(count)
         took = time.perf_counter() - start
-        if took > 0.25 * enough or count >= LARGEST_BATCH:
+        long = took > enough or (count >= FULL_BATCH and took > 0.25 * enough)
+        if long or count >= LARGEST_BATCH:
             return count / took, failures
         count *= 4 if took > 0.05 * enough else 16
 
@@ -165,7 +171,8 @@ def nanoseconds_per_pair(metric, base: np.ndarray) -> float:
     import jax.numpy as jnp
 
     with jax.enable_x64(True):
-        n_points = int(min(2**16, 2**31 // len(metric.data)))
+        most = MANY_PAIRS if jax.default_backend() == "cpu" else 64 * MANY_PAIRS
+        n_points = max(1, min(2**16, most // metric.data.size))
         points = jnp.asarray(
             base + metric.sigma * np.random.default_rng(3).random((n_points, len(base)))
         )
