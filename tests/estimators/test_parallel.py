@@ -1,5 +1,6 @@
 """Jobs in several threads, which need no processes to test what becomes of them."""
 
+import sys
 import threading
 
 import joblib
@@ -87,3 +88,24 @@ def test_chunks_are_the_same_for_any_number_of_jobs(threads):
 def test_numbers_of_jobs_that_make_no_sense(n_jobs):
     with pytest.raises(ValueError, match="n_jobs must be None or an integer other"):
         list(spread(_square, range(2), n_jobs))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_processes_share_the_processors():
+    """JAX has as many threads in each of joblib's processes as that is granted."""
+
+    def granted_and_used(_):
+        import os
+        from pathlib import Path
+
+        import jax.numpy as jnp
+
+        jnp.ones(3).sum().block_until_ready()
+        names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+        used = sum("XLAEigen" in name for name in names)
+        return int(os.environ["OMP_NUM_THREADS"]), used
+
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        found = dict(spread(granted_and_used, range(2), None))
+    for granted, used in found.values():
+        assert used == granted

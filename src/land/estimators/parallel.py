@@ -6,6 +6,8 @@ learned about a metric on first use is there for all jobs of that process.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -91,4 +93,15 @@ def _run(packed: NDArray[np.uint8], item: tuple[int, Any]) -> tuple[int, Any]:
 @lru_cache(maxsize=1)
 def _unpacked(packed: bytes) -> Callable[[Any], Any]:
     keep_freed_memory()
+    _share_processors()
     return pickle.loads(packed)
+
+
+def _share_processors() -> None:
+    """Let JAX use as many threads as joblib grants to one of its own processes.
+
+    It would use all processors in each of them, and they would wait for each other.
+    """
+    granted = os.environ.get("OMP_NUM_THREADS")
+    if granted and multiprocessing.current_process().name.startswith("LokyProcess"):
+        os.environ.setdefault("NPROC", granted)  # read when JAX first computes
