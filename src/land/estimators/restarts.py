@@ -20,7 +20,7 @@ from land.fitting import (
     fit_mixture,
     least_squares_mixture,
 )
-from land.fitting.problem import Work
+from land.fitting.estimate import Work
 
 Array = NDArray[np.float64]
 

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.density.constant import cholesky
+from land.fitting.estimate import Estimate
 from land.fitting.gradient import mean_gradients
-from land.fitting.problem import Estimate, FitProblem
+from land.fitting.problem import FitProblem
 from land.geodesics import exp_map
 
 Array = NDArray[np.float64]

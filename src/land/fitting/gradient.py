@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.density.constant import cholesky
-from land.fitting.problem import Estimate, FitProblem
+from land.fitting.estimate import Estimate
+from land.fitting.problem import FitProblem
 from land.geodesics import LogMap, log_map
 from land.metrics import Metric
 from land.metrics.host_tensors import lower

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from land.fitting.problem import Estimate, FitProblem, usable_tangents
+from land.fitting.estimate import Estimate, usable_tangents
+from land.fitting.problem import FitProblem
 from land.geodesics import LogMap, exp_map
 from land.metrics.host_tensors import invert, lower
 

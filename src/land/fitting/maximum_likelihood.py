@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.fitting.descent import MeanSearch, Standing, descend
-from land.fitting.problem import Estimate, FitProblem
+from land.fitting.estimate import Estimate
+from land.fitting.problem import FitProblem
 from land.fitting.progress import Plain, keep, restore, unpack_standings
 from land.fitting.starts import leaders, rank_starts
 from land.fitting.turns import Turn, descend_in_turns, standing_of

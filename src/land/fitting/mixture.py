@@ -18,8 +18,9 @@ from scipy.special import logsumexp
 
 from land.density.constant import squared_lengths
 from land.fitting.descent import MeanSearch, Standing, advance
+from land.fitting.estimate import Estimate, Snapshot
 from land.fitting.least_squares import empirical_covariance
-from land.fitting.problem import Estimate, FitProblem, Snapshot
+from land.fitting.problem import FitProblem
 from land.fitting.progress import keep, restore
 from land.fitting.single import FitSettings, fit_one
 from land.fitting.starts import rank_starts

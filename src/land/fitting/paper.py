@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.density.constant import cholesky, invert, model_shares, monte_carlo_nodes
-from land.fitting.problem import Estimate, FitProblem
+from land.fitting.estimate import Estimate
+from land.fitting.problem import FitProblem
 from land.geodesics import LogMap, exp_map
 
 Array = NDArray[np.float64]

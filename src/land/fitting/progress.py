@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from land.fitting.descent import Standing
-from land.fitting.problem import FitProblem, Step
+from land.fitting.estimate import Step
+from land.fitting.problem import FitProblem
 
 Plain = dict[str, Any]
 

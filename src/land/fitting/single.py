@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from land.fitting.estimate import Estimate
 from land.fitting.least_squares import fit_least_squares
 from land.fitting.maximum_likelihood import fit_maximum_likelihood
 from land.fitting.paper import fit_as_in_paper
-from land.fitting.problem import Estimate, FitProblem
+from land.fitting.problem import FitProblem
 from land.fitting.starts import central_start
 
 Array = NDArray[np.float64]

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.density.constant import cholesky, model_shares
+from land.fitting.estimate import Estimate, usable_tangents
 from land.fitting.least_squares import intrinsic_mean
-from land.fitting.problem import Estimate, FitProblem, usable_tangents
+from land.fitting.problem import FitProblem
 from land.geodesics import LogMap, exp_map
 
 Array = NDArray[np.float64]

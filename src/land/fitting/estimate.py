@@ -1,0 +1,94 @@
+"""What fits hand on: estimates, the steps they took, the work they did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from land.density.constant import LogConstant
+from land.density.nodes import TangentNodes
+from land.geodesics import LogMap
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Work:
+    """Geodesics computed so far."""
+
+    log_maps: int = 0
+    exp_maps: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.log_maps + other.log_maps, self.exp_maps + other.exp_maps)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One entry of a fit's history.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of the step in its stage, from zero.
+    objective : float
+        Mean negative log likelihood of the fit so far.
+    means : ndarray of shape (K, D)
+        The mean, or the means of a mixture.
+    n_log_maps, n_exp_maps : int
+        Geodesics computed so far.
+    seconds : float
+        Time since the fit began.
+    stage : {"search", "fit"}
+        Whether the step belongs to the search for a start, on a sample of the data with
+        rough constants, or to the fit itself. A history has steps of the latter only.
+    """
+
+    iteration: int
+    objective: float
+    means: Array
+    n_log_maps: int
+    n_exp_maps: int
+    seconds: float
+    stage: str = "fit"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and covariance with everything that was computed for them."""
+
+    mean: Array
+    covariance: Array
+    precision: Array
+    objective: float
+    log_constant: LogConstant
+    logs: LogMap
+    nodes: TangentNodes
+
+    @property
+    def n_failed(self) -> int:
+        """Log maps of the data that did not converge."""
+        return int(np.sum(~self.logs.converged))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The components of a model, their shares of it, and its objective."""
+
+    estimates: list[Estimate]
+    proportions: Array
+    objective: float
+
+
+def usable_tangents(logs: LogMap, weights: Array) -> tuple[Array, Array]:
+    """Tangents with their weights; what could not be computed has no weight."""
+    finite = np.all(np.isfinite(logs.tangents), axis=1)
+    weights = np.where(finite, weights, 0.0)
+    total = float(weights.sum())
+    if total <= 0.0:
+        raise RuntimeError(
+            "no log map of the data succeeded; try a larger sigma or rho"
+        )
+    return np.where(finite[:, None], logs.tangents, 0.0), weights / total
