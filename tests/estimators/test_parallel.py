@@ -105,7 +105,8 @@ def test_processes_share_the_processors():
         used = sum("XLAEigen" in name for name in names)
         return int(os.environ["OMP_NUM_THREADS"]), used
 
-    with joblib.parallel_config(backend="loky", n_jobs=2):
+    # Two jobs are for two processes, however many there might be.
+    with joblib.parallel_config(backend="loky", n_jobs=joblib.cpu_count() + 2):
         found = dict(spread(granted_and_used, range(2), None))
     for granted, used in found.values():
-        assert used == granted
+        assert used == granted == max(1, joblib.cpu_count() // 2)

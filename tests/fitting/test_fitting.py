@@ -63,6 +63,14 @@ def test_the_intrinsic_mean_is_where_tangents_cancel_and_found_in_few_steps(arc)
         assert weights @ rival.lengths**2 > spread**2
 
 
+def test_the_intrinsic_mean_is_found_to_more_digits_than_lengths_have(arc):
+    """The fall of the variance is hidden by errors of lengths; the gradient is not."""
+    start, weights = np.array([2.5, 0.8]), uniform(arc)
+    *_, converged = intrinsic_mean(arc, weights, start, 100, 1e-6)
+    assert converged
+    assert arc.work.log_maps <= 12 * len(arc.data)
+
+
 def test_least_squares_of_many_data_begins_with_a_sample(monkeypatch):
     data = np.random.default_rng(0).normal(size=(500, 2)) @ np.diag([2.0, 0.5])
     monkeypatch.setattr(fitting_problem, "_MANY_DATA", 300)

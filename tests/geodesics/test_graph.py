@@ -3,7 +3,6 @@
 import gc
 import weakref
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -118,8 +117,7 @@ def test_lengths_of_segments(metric):
     starts = np.array([[0.0, 0.0], [-0.5, 0.2]])
     ends = np.array([[0.4, 0.3], [0.0, 0.0], [0.05, -0.9]])
     pairs = np.array([0, 1, 1, 0, 0]), np.array([0, 1, 2, 2, 1])
-    with jax.enable_x64(True):
-        found = segment_lengths(metric, starts, ends, pairs)
+    found = segment_lengths(metric, starts, ends, pairs)
     for length, left, right in zip(found, *pairs, strict=True):
         start, step = starts[left], ends[right] - starts[left]
 

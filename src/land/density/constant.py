@@ -175,7 +175,8 @@ def log_terms(nodes: TangentNodes, precision: Array) -> Array:
 def squared_lengths(tangents: Array, precision: Array) -> Array:
     """v^T Gamma v for tangents v (n, D)."""
     # A matrix product: one call of einsum would take D^2 steps for every tangent.
-    return np.einsum("ni,ni->n", tangents @ precision, tangents)
+    with np.errstate(invalid="ignore"):
+        return np.einsum("ni,ni->n", tangents @ precision, tangents)
 
 
 def model_shares(nodes: TangentNodes, precision: Array) -> Array:

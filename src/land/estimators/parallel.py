@@ -48,9 +48,11 @@ def spread(
     packed = np.frombuffer(pickle.dumps(portable), dtype=np.uint8)
     waiting = dict(enumerate(jobs))
     for attempt in range(1, _ATTEMPTS + 1):
+        # Not more processes than jobs: each is granted its share of the processors.
+        n_workers = max(1, min(effective_n_jobs(n_jobs), len(waiting)))
         # No temporary files for large arrays: models that refer to them would not
         # outlive them.
-        parallel = Parallel(n_jobs, return_as="generator_unordered", max_nbytes=None)
+        parallel = Parallel(n_workers, return_as="generator_unordered", max_nbytes=None)
         tasks = [delayed(_run)(packed, item) for item in waiting.items()]
         try:
             for position, result in parallel(tasks):
@@ -100,7 +102,8 @@ def _unpacked(packed: bytes) -> Callable[[Any], Any]:
 def _share_processors() -> None:
     """Let JAX use as many threads as joblib grants to one of its own processes.
 
-    It would use all processors in each of them, and they would wait for each other.
+    Or as many as the environment says. It would use all processors in each of them,
+    and they would wait for each other.
     """
     granted = os.environ.get("OMP_NUM_THREADS")
     if granted and multiprocessing.current_process().name.startswith("LokyProcess"):

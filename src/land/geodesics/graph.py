@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import KDTree
 
 from land._device import device, in_blocks
+from land._precision import in_float64
 from land.metrics import Metric
 from land.metrics.host_tensors import norms
 from land.metrics.tensors import squared_norm
@@ -143,6 +144,7 @@ def at_constant_speed(metric: Metric, vertices: Array) -> Polylines:
     return Polylines(vertices, times, total)
 
 
+@in_float64
 def segment_lengths(
     metric: Metric,
     starts: Array,

@@ -65,7 +65,7 @@ class Connections:
         }
         for name, array in arrays.items():
             array[places] = getattr(self, name)
-        meshes = [(places[which], curves) for which, curves in self.meshes]
+        meshes = [(places[which], curves) for which, curves in self.final_meshes()]
         return Connections(**arrays, meshes=meshes)
 
     @staticmethod
@@ -95,11 +95,11 @@ class Connections:
         final = []
         for index, (_, curves) in enumerate(self.meshes):
             own = np.flatnonzero(last[chosen] == index)
+            if not len(own):
+                continue
             rows = row[chosen[own]]
-            if np.array_equal(rows, np.arange(len(curves.base))):
-                final.append((own, curves))
-            elif len(own):
-                final.append((own, curves.take(rows)))
+            all_of_them = np.array_equal(rows, np.arange(len(curves.base)))
+            final.append((own, curves if all_of_them else curves.take(rows)))
         return final
 
     def adopt(self, which: Indices, others: Connections) -> None:
