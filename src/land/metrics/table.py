@@ -2,8 +2,7 @@
 
 Sums of Gaussian kernels are smooth on the scale of sigma. On a square cell as wide as
 sigma the polynomial through 16 x 16 Chebyshev nodes agrees with them to rounding, and
-evaluating it costs the same whatever the number of data. The values at the nodes of a
-cell are two matrix products, because the kernel is a product over coordinates.
+evaluating it costs the same whatever the number of data.
 
 Relative to the local variance, values and first derivatives in units of sigma are right
 to 1e-10. Second derivatives, which only Jacobi fields need, lose more digits to
@@ -20,15 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land._device import device
+from land.metrics.gauss_transform import chebyshev_nodes, variances_at_nodes
 
 Array = NDArray[np.float64]
 
 # Width of a cell in units of sigma, and nodes along each axis. For a Gaussian the error
 # is about 2 (WIDTH / 4)^NODES / sqrt(NODES!), which is less than rounding.
 _WIDTH, _NODES = 1.0, 16
-# The table may have so many cells that are not empty (400 MB), lie in a rectangle of so
-# many cells, and take so many pairs of cells and data (about a minute).
-_MOST_CELLS, _MOST_PLACES, _MOST_PAIRS = 100_000, 2**22, 2**30
+# The table may have so many cells that are not empty (400 MB), and lie in a rectangle
+# of so many cells.
+_MOST_CELLS, _MOST_PLACES = 100_000, 2**22
 # Local variances of a cell may differ by this factor: rounding is relative to the
 # largest of them.
 _MOST_CONTRAST = 1e3
@@ -58,7 +58,7 @@ def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | N
     """The table for data (n, 2), `rho` and `reach` in units of sigma.
 
     None where it would be too large, or not accurate enough. Data farther than `reach`
-    from a cell are left out of its polynomials.
+    from a cell may be left out of its polynomials.
     """
     if scaled.shape[1] != 2:
         return None
@@ -67,76 +67,39 @@ def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | N
     size = np.floor((scaled.max(axis=0) - origin) / _WIDTH) + 1 + margin
     if not np.prod(size) <= _MOST_PLACES:
         return None
-    counts = _data_within(scaled, origin, size.astype(int), margin)
-    if np.sum(counts > 0) > _MOST_CELLS or counts.sum() > _MOST_PAIRS:
+    places = (scaled - origin) / _WIDTH
+    noticed = _have_data_within(places, size.astype(int), margin)
+    if np.sum(noticed) > _MOST_CELLS:
         return None
-    slots = np.zeros(counts.shape, dtype=np.int32)
-    slots[counts > 0] = np.arange(1, np.sum(counts > 0) + 1)
-    values = _values_at_nodes(scaled, origin, slots, reach)
+    slots = np.zeros(noticed.shape, dtype=np.int32)
+    slots[noticed] = np.arange(1, np.sum(noticed) + 1)
+    values = variances_at_nodes(places, slots, margin, _WIDTH, _NODES)
     least, most = values.min(axis=(1, 2)), values.max(axis=(1, 2))
     if np.any(most + rho > _MOST_CONTRAST * (least + rho)):
         return None
-    _, transform = _chebyshev()
+    _, transform = chebyshev_nodes(_NODES)
     found = np.einsum("ap,spqd,bq->sabd", transform, values, transform, optimize=True)
-    coefficients = np.ascontiguousarray(found.reshape(len(found), _NODES, -1))
-    room = [(0, -length % _SHAPES) for length in map(int, slots.shape)]
+    coefficients = found.reshape(len(found), _NODES, -1)
+    room = [(0, -length % _SHAPES) for length in (len(found), *slots.shape)]
+    coefficients = np.pad(coefficients, [room[0], (0, 0), (0, 0)])
+    parts = (origin, np.pad(slots, room[1:]), coefficients)
     # On the device, in double precision: nobody wants to copy it there for every call.
     with jax.enable_x64(True):
-        return VarianceTable(
-            *(jnp.asarray(part) for part in (origin, np.pad(slots, room), coefficients))
-        )
+        return VarianceTable(*(jnp.asarray(part) for part in parts))
 
 
-def _data_within(
-    scaled: Array, origin: Array, size: NDArray[np.intp], margin: int
-) -> NDArray[np.intp]:
-    """How many data lie in the cells at most `margin` away, for each cell."""
-    cells = np.floor((scaled - origin) / _WIDTH).astype(int)
+def _have_data_within(
+    places: Array, size: NDArray[np.intp], margin: int
+) -> NDArray[np.bool_]:
+    """Which cells have data in one of the cells at most `margin` away."""
+    cells = np.floor(places).astype(int)
     sums = np.zeros(size + 1, dtype=np.intp)
     np.add.at(sums, tuple(cells.T + 1), 1)
     sums = sums.cumsum(axis=0).cumsum(axis=1)
     low = [np.maximum(np.arange(side) - margin, 0) for side in size.tolist()]
     high = [np.minimum(np.arange(side) + margin + 1, side) for side in size.tolist()]
     corners = [sums[np.ix_(x, y)] for x in (high[0], low[0]) for y in (high[1], low[1])]
-    return np.asarray(corners[0] - corners[1] - corners[2] + corners[3])
-
-
-def _values_at_nodes(
-    scaled: Array, origin: Array, slots: NDArray[np.int32], reach: float
-) -> Array:
-    """Both variances at the nodes of all cells with a slot, (slots, x, y, 2)."""
-    nodes = 0.5 * _WIDTH * (_chebyshev()[0] + 1.0)
-    data = scaled[np.argsort(scaled[:, 1])] - origin
-    n_slots = int(slots.max()) + 1
-    found = np.zeros((-(-n_slots // _SHAPES) * _SHAPES, _NODES, _NODES, 2))
-    for column in np.flatnonzero(slots.any(axis=1)):
-        left = column * _WIDTH
-        near = data[np.abs(data[:, 0] - left - 0.5 * _WIDTH) < reach + 0.5 * _WIDTH]
-        across, squares_across = _kernel(left + nodes, near[:, 0])
-        for row in np.flatnonzero(slots[column]):
-            bottom = row * _WIDTH
-            ends = [bottom - reach, bottom + _WIDTH + reach]
-            own = slice(*np.searchsorted(near[:, 1], ends))
-            up, squares_up = _kernel(bottom + nodes, near[own, 1])
-            values = found[slots[column, row]]
-            values[..., 0] = squares_across[:, own] @ up.T
-            values[..., 1] = across[:, own] @ squares_up.T
-    return found
-
-
-def _kernel(nodes: Array, data: Array) -> tuple[Array, Array]:
-    """Weights exp(-u^2 / 2) for distances u of data from nodes, and u^2 times them."""
-    squares = (nodes[:, None] - data) ** 2
-    weights = np.exp(-0.5 * squares)
-    return weights, weights * squares
-
-
-def _chebyshev() -> tuple[Array, Array]:
-    """Nodes on [-1, 1], and the matrix from values there to coefficients."""
-    angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
-    transform = 2.0 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
-    transform[0] *= 0.5
-    return np.cos(angles), transform
+    return np.asarray(corners[0] - corners[1] - corners[2] + corners[3] > 0)
 
 
 def variances_from_table(
