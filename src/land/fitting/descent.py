@@ -27,6 +27,9 @@ _LONGEST_STEP = 1.0
 _ARMIJO = 1e-4
 _DIFFERENCE = 1e-3
 _CAUTION = 0.1
+# A line search is given up when so many trials have left too little to hope for: what
+# the first one says about short steps may be wrong.
+_DISAPPOINTMENTS = 2
 # A rival that is ahead by this many times the fall along a full step has won.
 _HOPELESS = 1.5
 
@@ -64,19 +67,15 @@ class MeanSearch:
     inverse_hessian: Array = field(init=False)
     frame: Array = field(init=False)
     gradient: Array | None = None
+    knows_gradient: bool = False  # of the present estimate
     step: Array | None = None  # the last one, in the frame it was taken in
     transport: Array = field(init=False)  # derivative of Exp at the last step
     converged: bool = False
     fresh: bool = True  # no curvature has been learned yet
 
     def __post_init__(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
         self.frame = cholesky(self.estimate.covariance)
-        self.inverse_hessian = np.eye(len(self.frame))
-        self.transport = np.eye(len(self.frame))
-        self.fresh = True
+        self.inverse_hessian = self.transport = np.eye(len(self.frame))
 
     def receive_gradient(self, gradient: Array, frame: Array) -> None:
         """Take a new gradient, and learn from its change along the last step."""
@@ -90,6 +89,7 @@ class MeanSearch:
             self.inverse_hessian = updated
         self.inverse_hessian = turn @ self.inverse_hessian @ turn.T
         self.gradient, self.frame, self.step = gradient, frame, None
+        self.knows_gradient = True
         self.transport = np.eye(len(frame))
 
     def direction(self) -> tuple[Array, float]:
@@ -138,11 +138,13 @@ class MeanSearch:
     def accept(self, estimate: Estimate, step: Array, transport: Array) -> None:
         """Move."""
         self.estimate, self.step, self.transport = estimate, step, transport
+        self.knows_gradient = False
 
     def reject(self) -> None:
         """No step helped: forget the curvature; without any, this is the end."""
         self.converged = self.fresh
-        self._forget()
+        self.inverse_hessian = np.eye(len(self.frame))
+        self.fresh = True
 
 
 def descend(
@@ -176,21 +178,30 @@ def advance(problem: FitProblem, searches: Sequence[MeanSearch], tol: float) -> 
     active = [search for search in searches if not search.converged]
     if not active:
         return
-    gradients, frames = mean_gradients(
-        problem,
-        [search.estimate for search in active],
-        [search.weights for search in active],
-    )
-    for search, gradient, frame in zip(active, gradients, frames, strict=True):
-        search.receive_gradient(gradient, frame)
+    moved = [search for search in active if not search.knows_gradient]
+    if moved:
+        gradients, frames = mean_gradients(
+            problem,
+            [search.estimate for search in moved],
+            [search.weights for search in moved],
+        )
+        for search, gradient, frame in zip(moved, gradients, frames, strict=True):
+            search.receive_gradient(gradient, frame)
+    for search in active:
         noise = search.estimate.log_constant.stderr - problem.tol
         search.converged = search.promise() < max(tol, noise)
-    _line_search(problem, [search for search in active if not search.converged])
+    _line_search(problem, [search for search in active if not search.converged], tol)
 
 
-def _line_search(problem: FitProblem, searches: Sequence[MeanSearch]) -> None:
-    """Shorten the steps of all searches until each lowers its objective."""
+def _line_search(
+    problem: FitProblem, searches: Sequence[MeanSearch], tol: float
+) -> None:
+    """Shorten the steps of all searches until each lowers its objective.
+
+    Or until there seems to be less than `tol` to be had.
+    """
     waiting = list(searches)
+    disappointments = {id(search): 0 for search in searches}
     lengths = {
         id(search): min(1.0, _LONGEST_STEP / float(np.linalg.norm(direction)))
         for search in searches
@@ -213,11 +224,18 @@ def _line_search(problem: FitProblem, searches: Sequence[MeanSearch]) -> None:
                 if rise < _ARMIJO * length * slope:
                     search.accept(trial, step, transport)
                     continue
+            if not np.isfinite(rise):
+                lengths[id(search)] = 0.25 * length
+                rejected.append(search)
+                continue
             # Minimum of the parabola through what is known.
-            parabola = -0.5 * slope * length**2 / (rise - slope * length)
-            shorter = float(np.clip(parabola, 0.1 * length, 0.5 * length))
-            lengths[id(search)] = shorter if np.isfinite(rise) else 0.25 * length
-            rejected.append(search)
+            best = -0.5 * slope * length**2 / (rise - slope * length)
+            lengths[id(search)] = float(np.clip(best, 0.1 * length, 0.5 * length))
+            disappointments[id(search)] += -0.5 * slope * best < tol
+            if disappointments[id(search)] < _DISAPPOINTMENTS:
+                rejected.append(search)
+            else:
+                search.reject()
         waiting = rejected
     for search in waiting:
         search.reject()

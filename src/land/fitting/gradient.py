@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 # Data with less than this share of the largest weight do not move a mean.
 _NEGLIGIBLE = 1e-4
+# Curves to displaced means that are in memory at a time.
+_AT_ONCE = 2**17
 
 
 def mean_gradients(
@@ -76,18 +78,20 @@ def _data_gradients(
     moved = np.concatenate([part.bases() for part in parts])
     if not len(moved):  # all data lie at the means
         return [np.zeros(metric.dim) for _ in parts]
-    curves = [part.curves for part in parts for _ in range(2)]
-    targets = [problem.data[part.rows] for part in parts for _ in range(2)]
+    curves = LogMap.concatenate([part.curves for part in parts for _ in "+-"])
+    targets = np.concatenate([problem.data[part.rows] for part in parts for _ in "+-"])
     problem.work.log_maps += len(moved)
-    logs = log_map(
-        metric,
-        moved,
-        np.concatenate(targets),
-        curves=LogMap.concatenate(curves),
-        tol=problem.tol,
-    )
-    momenta = lower(metric.host_tensors(moved), logs.tangents)
-    momenta[~logs.converged] = np.nan
+    tangents, converged = [], []
+    for start in range(0, len(moved), _AT_ONCE):
+        rows = np.arange(start, min(start + _AT_ONCE, len(moved)))
+        guesses = curves.take(rows)
+        logs = log_map(
+            metric, moved[rows], targets[rows], curves=guesses, tol=problem.tol
+        )
+        tangents.append(logs.tangents)
+        converged.append(logs.converged)
+    momenta = lower(metric.host_tensors(moved), np.concatenate(tangents))
+    momenta[~np.concatenate(converged)] = np.nan
     ends = np.cumsum([2 * len(part.rows) for part in parts])[:-1]
     return [
         part.gradient(own)

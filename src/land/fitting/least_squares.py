@@ -14,6 +14,7 @@ from land.geodesics import LogMap, exp_map
 from land.metrics.host_tensors import invert, lower, norms
 
 Array = NDArray[np.float64]
+Memory = deque[tuple[Array, Array]]  # steps, and what they changed in the momentum
 
 _MEMORY = 10
 _ARMIJO = 1e-4
@@ -35,13 +36,15 @@ def fit_least_squares(
 ) -> tuple[Estimate, bool]:
     """Karcher mean by descent along geodesics, and the covariance of the tangents.
 
-    Of many data a sample brings the mean near. Returns the estimate and whether the
-    mean tangent is shorter than `tol`, relative to the spread of the data.
+    Of many data samples bring the mean near. Returns the estimate and whether the mean
+    tangent is shorter than `tol`, relative to the spread of the data.
     """
-    thinned = problem.thinned(weights, rng) if max_iter else None
-    if thinned is not None:
-        start, _, _ = intrinsic_mean(*thinned, start, max_iter, tol)
-    mean, logs, converged = intrinsic_mean(problem, weights, start, max_iter, tol)
+    memory: Memory = deque(maxlen=_MEMORY)
+    for thinned in problem.thinned(weights, rng) if max_iter else ():
+        start, _, _ = intrinsic_mean(*thinned, start, max_iter, tol, memory)
+    mean, logs, converged = intrinsic_mean(
+        problem, weights, start, max_iter, tol, memory
+    )
     covariance = empirical_covariance(problem, weights, logs)
     (estimate,) = problem.evaluate([mean], [covariance], [weights], [logs])
     problem.record(estimate.objective, [estimate])
@@ -49,15 +52,21 @@ def fit_least_squares(
 
 
 def intrinsic_mean(
-    problem: FitProblem, weights: Array, start: Array, max_iter: int, tol: float
+    problem: FitProblem,
+    weights: Array,
+    start: Array,
+    max_iter: int,
+    tol: float,
+    memory: Memory | None = None,
 ) -> tuple[Array, LogMap, bool]:
     """The point of smallest mean squared distance, locally.
 
     The mean tangent is minus half the gradient of that distance, as a vector: it comes
-    with every evaluation, and L-BFGS learns the curvature from its changes.
+    with every evaluation, and L-BFGS learns the curvature from its changes. It goes on
+    from the `memory` of an earlier descent.
     """
+    memory = deque(maxlen=_MEMORY) if memory is None else memory
     here = _evaluate(problem, weights, start, *problem.log_maps([start]))
-    memory: deque[tuple[Array, Array]] = deque(maxlen=_MEMORY)
     shortened = 0
     for _ in range(max_iter):
         spread = np.sqrt(here.variance)
@@ -155,7 +164,7 @@ def _is_curved(here: _Spot, step: Array, change: Array) -> bool:
     return bool(step @ change > _CURVED * sizes[0])
 
 
-def _quasi_newton(memory: deque[tuple[Array, Array]], here: _Spot) -> Array:
+def _quasi_newton(memory: Memory, here: _Spot) -> Array:
     """L-BFGS direction; without a memory the mean tangent."""
     vector, shares = here.momentum, []
     for step, change in reversed(memory):

@@ -60,8 +60,7 @@ def fit_maximum_likelihood(
     if kept is None:
         found = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
         rivals = [search.standing() for search in found]
-        thinned = problem.thinned(weights, rng)
-        if thinned is not None:
+        for thinned in problem.thinned(weights, rng):
             ahead, _ = _pursue(*thinned, rivals, max_iter, tol)
             rivals = [ahead.standing()]
     else:

@@ -107,8 +107,7 @@ def fit_mixture(
     if kept is None:
         found = _search(problem, weights, rivals, settings, rng)
         turn = standing_of(problem, found, settings.max_iter)
-        thinned = problem.thinned(weights, rng, rivals[0].shape[1])
-        if thinned is not None:
+        for thinned in problem.thinned(weights, rng, rivals[0].shape[1]):
             found, _ = _refine(*thinned, turn, settings.tol)
             turn = standing_of(problem, found, settings.max_iter)
         keep(problem, turn=turn.plain())

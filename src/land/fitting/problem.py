@@ -8,7 +8,7 @@ one batch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -48,9 +48,10 @@ _RIDGE = 1e-6
 _SAMPLED_DATA, _SAMPLED_DATA_PER_DIMENSION = 150, 10
 _ROUGHER = 6
 _ROUGH_TOL, _ROUGH_DIFFERENCE, _ROUGH_NEARBY, _ROUGH_TRIALS = 1e-3, 0.05, 1.5, 3
-# A descent on more data than this begins with a sample of them, of this size for each
-# component: the optimum is so near then that one or two steps on all data reach it.
-_MANY_DATA, _THINNED_DATA = 8000, 2000
+# A descent on more data than this begins with samples of them, of these sizes for each
+# component if that is less than half of them: the optimum is so near then that one or
+# two steps on all data reach it. After the larger sample none may be needed.
+_MANY_DATA, _THINNED_DATA = 8000, (2000, 50_000)
 # Fits use so many times fewer rays if constants have a smaller standard error even so.
 _ECONOMIES, _ACCURATE = (4, 2), 5e-4
 # Data with less than this share of the largest weight need no new tangents.
@@ -131,20 +132,26 @@ class FitProblem:
 
     def thinned(
         self, weights: Array, rng: np.random.Generator, n_components: int = 1
-    ) -> tuple[FitProblem, Array] | None:
-        """The same with a sample of the data, and its weights; None if they are few.
+    ) -> Iterator[tuple[FitProblem, Array]]:
+        """The same with ever larger samples of many data, and their weights.
 
-        What it finds is told to the whole problem.
+        What they find is told to the whole problem.
         """
-        most = _THINNED_DATA * n_components
-        if np.sum(weights > 0.0) <= max(_MANY_DATA, 2 * most):
-            return None
-        rows, own = _sample_rows(weights, most, rng)
-        part = replace(
-            self, data=self.data[rows], history=[], whole=self, keeper=None, kept=None
-        )
-        part.enclosure = self.enclosure
-        return part, own
+        for size in _THINNED_DATA:
+            most = size * n_components
+            if np.sum(weights > 0.0) <= max(_MANY_DATA, 2 * most):
+                return
+            rows, own = _sample_rows(weights, most, rng)
+            part = replace(
+                self,
+                data=self.data[rows],
+                history=[],
+                whole=self,
+                keeper=None,
+                kept=None,
+            )
+            part.enclosure = self.enclosure
+            yield part, own
 
     def restricted(
         self, weights: Array, rng: np.random.Generator

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+
 from land.fitting.descent import Standing
 from land.fitting.problem import FitProblem
 from land.fitting.progress import Plain, keep, plain_data, unpack_standings
@@ -64,6 +66,12 @@ class Turn:
         return self.fallback is not None and (
             renewed > self.fallback.objective + margin
         )
+
+    def is_where(self, other: Turn) -> bool:
+        """Whether no step was taken since another turn, so that its curves are good."""
+        pairs = zip(self.standings, other.standings, strict=True)
+        same = all(np.array_equal(here.mean, there.mean) for here, there in pairs)
+        return same and self.objective == other.objective
 
     def plain(self) -> Plain:
         """The turn as plain data."""
@@ -160,6 +168,8 @@ def descend_in_turns(
         converged = contender.descend(steps, tol)
         remaining = turn.remaining - (len(problem.history) - before.n_steps)
         after = standing_of(problem, contender, remaining, surprises)
+        if converged and after.is_where(before):
+            return contender, True
         turn = replace(after, converged=converged, fallback=before)
         keep(problem, **known, turn=turn.plain())
         contender = renew(turn)

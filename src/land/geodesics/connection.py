@@ -27,8 +27,9 @@ from land.metrics.host_tensors import invert, lower, norms
 
 Array = NDArray[np.float64]
 
-# Curves are advanced together, at least so many.
-_FEWEST_CURVES = 8
+# Curves are advanced together, at least so many; so many are prepared at a time, for
+# which several copies are made.
+_FEWEST_CURVES, _MOST_CURVES = 8, 2**17
 _FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
 # First mesh: Gauss points at most this far apart, in units of the metric's resolution.
 _SPACING = 0.75
@@ -73,6 +74,16 @@ def connect(
     max_iter
         Iterations allowed on each mesh.
     """
+    if len(bases) > _MOST_CURVES:
+        parts = np.array_split(np.arange(len(bases)), -(-len(bases) // _MOST_CURVES))
+        return Connections.concatenate(
+            [
+                connect(
+                    metric, bases[own], targets[own], guesses.take(own), tol, max_iter
+                )
+                for own in parts
+            ]
+        )
     solution = Connections.at_rest(bases)
     ends = _Ends(
         bases, targets, metric.host_tensors(bases), metric.host_tensors(targets)

@@ -38,9 +38,9 @@ _ROUNDS = 5
 _SHORT = 0.1
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
-# So many geodesics from one base are many; this share of them, and at least so many,
-# start from the graph.
-_MANY, _PILOTS, _FEWEST_PILOTS = 256, 0.125, 128
+# So many geodesics from one base are many; this share of them, at least and at most so
+# many, start from the graph.
+_MANY, _PILOTS, _FEWEST_PILOTS, _MOST_PILOTS = 256, 0.125, 128, 8192
 # Geodesics to neighbouring targets take different ways if they are farther from each
 # other at one of these times than the targets, by this factor.
 _ON_THE_WAY, _ASTRAY = np.array([0.25, 0.5, 0.75]), 1.5
@@ -76,7 +76,7 @@ def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indi
     if len(bases) < _MANY or metric.landmarks is None or not _all_equal(bases):
         return everyone, everyone[:0]
     order = np.random.default_rng(0).permutation(len(bases))
-    n_pilots = max(_FEWEST_PILOTS, int(_PILOTS * len(bases)))
+    n_pilots = int(np.clip(_PILOTS * len(bases), _FEWEST_PILOTS, _MOST_PILOTS))
     return np.sort(order[:n_pilots]), np.sort(order[n_pilots:])
 
 
