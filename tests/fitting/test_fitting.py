@@ -71,18 +71,19 @@ def test_the_intrinsic_mean_is_found_to_more_digits_than_lengths_have(arc):
     assert arc.work.log_maps <= 12 * len(arc.data)
 
 
-def test_least_squares_of_many_data_begins_with_a_sample(monkeypatch):
+@pytest.mark.parametrize("sizes", [(100,), (100, 200), (100, 300)])
+def test_least_squares_of_many_data_begins_with_samples(monkeypatch, sizes):
     data = np.random.default_rng(0).normal(size=(500, 2)) @ np.diag([2.0, 0.5])
     monkeypatch.setattr(fitting_problem, "_MANY_DATA", 300)
-    monkeypatch.setattr(fitting_problem, "_THINNED_DATA", 100)
+    monkeypatch.setattr(fitting_problem, "_THINNED_DATA", sizes)
     problem = problem_for(EuclideanMetric(2), data)
     settings, rng = FitSettings(method="least_squares"), np.random.default_rng(1)
     start = np.array([1.0, 1.0])
     estimate, converged = fit_one(problem, uniform(problem), start, settings, rng)
     assert converged
     np.testing.assert_allclose(estimate.mean, data.mean(axis=0), atol=1e-6)
-    # Two evaluations of the sample, and two of all data.
-    assert problem.work.log_maps == 2 * 100 + 2 * 500
+    # Two evaluations of each sample, and two of all data; half of them is no sample.
+    assert problem.work.log_maps == 2 * sum({*sizes} - {300}) + 2 * 500
 
 
 @pytest.mark.parametrize("init", ["least_squares", "random", np.zeros(2)])
