@@ -35,13 +35,16 @@ def frequent_renewals():
 
 
 @pytest.fixture(scope="module")
-def data(arc):
-    return {"one": arc, "two": land.datasets.make_two_moons(60, random_state=0)[0]}
+def data():
+    return {
+        "one": land.datasets.make_half_ellipse(60, random_state=1),
+        "two": land.datasets.make_two_moons(60, random_state=0)[0],
+    }
 
 
 def make(kind, **options):
-    if kind == "one":
-        return land.LAND(**SETTINGS | options)
+    if kind == "one":  # which takes a few steps after the search
+        return land.LAND(**SETTINGS | {"sigma": 0.3} | options)
     return land.LANDMixture(2, **SETTINGS | {"max_iter": 6} | options)
 
 
@@ -139,7 +142,7 @@ def test_a_folder_that_does_not_exist(cloud, tmp_path):
         land.LAND(**FLAT).fit(cloud, checkpoint=tmp_path / "none" / "fit.checkpoint")
 
 
-def test_a_full_disk_costs_a_warning_and_not_the_fit(cloud, tmp_path, monkeypatch):
+def test_a_full_disk_costs_a_warning_and_not_the_fit(data, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     written = []
 
@@ -149,7 +152,7 @@ def test_a_full_disk_costs_a_warning_and_not_the_fit(cloud, tmp_path, monkeypatc
 
     monkeypatch.setattr(module.Checkpoint, "_write", write)
     with pytest.warns(RuntimeWarning, match="No space left on device") as caught:
-        model = land.LAND(random_state=0, **FLAT).fit(cloud, checkpoint=path)
+        model = make("one").fit(data["one"], checkpoint=path)
     assert len(written) > 1
     assert len(caught) == 1
     assert model.converged_
