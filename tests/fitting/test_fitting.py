@@ -1,10 +1,14 @@
 """Fits against what is known: flat space, moments, differences of the objective."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import land
 from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, fit_one
+from land.fitting import descent as fitting_descent
+from land.fitting import gradient as fitting_gradient
 from land.fitting import problem as fitting_problem
 from land.fitting.descent import MeanSearch, advance
 from land.fitting.gradient import mean_gradients
@@ -150,6 +154,40 @@ def test_several_searches_do_not_disturb_each_other(arc):
         alone = MeanSearch(arc.profile([mean], [weights])[0], weights)
         advance(arc, [alone], 1e-4)
         np.testing.assert_allclose(alone.estimate.mean, search.estimate.mean, atol=1e-3)
+
+
+def test_gradients_are_the_same_a_few_curves_at_a_time(arc, monkeypatch):
+    weights = uniform(arc)
+    estimates = arc.profile([np.array([1.0, 1.35])], [weights])
+    (expected,), _ = mean_gradients(arc, estimates, [weights])
+    monkeypatch.setattr(fitting_gradient, "_AT_ONCE", 130)
+    (found,), _ = mean_gradients(arc, estimates, [weights])
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_search_that_cannot_move_asks_for_its_gradient_once(arc, monkeypatch):
+    weights, calls, trials = uniform(arc), [], []
+
+    def count(*arguments):
+        calls.append(arguments)
+        return mean_gradients(*arguments)
+
+    def uphill(problem, searches, steps):
+        trials.append(steps)
+        at = searches[0].estimate
+        return [(dataclasses.replace(at, objective=at.objective + 1e6), np.eye(2))]
+
+    monkeypatch.setattr(fitting_descent, "mean_gradients", count)
+    monkeypatch.setattr(fitting_descent, "_try_steps", uphill)
+    search = MeanSearch(arc.profile([np.array([1.0, 1.35])], [weights])[0], weights)
+    search.fresh = False  # it believes to know the curvature
+    advance(arc, [search], 1e-4)
+    assert not search.converged
+    advance(arc, [search], 1e-4)
+    assert search.converged
+    assert len(calls) == 1
+    # Two trials that leave nothing to hope for, and not all that are allowed.
+    assert len(trials) == 4 < 2 * arc.trials
 
 
 def test_steps_of_the_default_never_increase_the_objective(arc):
