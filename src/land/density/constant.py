@@ -28,9 +28,6 @@ N_RADII = 32
 SAMPLES_PER_RAY = 12
 # Fewer directions could not tell the entries of a covariance apart.
 _FEWEST_RAYS, _RAYS_PER_ENTRY = 16, 8
-# |det DExp| vanishes at conjugate points: the exact volume element is less smooth than
-# the paper's and needs more rays for the same error.
-_RAYS_FOR_EXACT = 2
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ def log_constant(
     metric: Metric,
     mean: ArrayLike,
     covariance: ArrayLike,
-    volume: Volume = "paper",
+    volume: Volume = "exact",
     n_samples: int = 3000,
     random_state: Any = None,
     *,
@@ -86,14 +83,16 @@ def log_constant(
         The mean.
     covariance : array_like of shape (D, D)
         The covariance, in tangent coordinates at the mean.
-    volume : {"paper", "exact"}
-        ``"paper"`` integrates ``m(v) = sqrt|M(Exp v)|``, as the paper prints it.
-        ``"exact"`` multiplies it by ``|det DExp(v)|``, as the change of variables
-        demands.
+    volume : {"exact", "paper"}
+        ``"exact"`` integrates over the manifold, as the paper defines the constant
+        (Eq. 6): ``m(v) = sqrt|M(Exp v)| |det DExp(v)|``, each point once as far as
+        conjugate points tell. ``"paper"`` leaves out the determinant, as the paper
+        does on the way to its Eq. 7, in normal coordinates of the tangent space:
+        ``m(v) = sqrt|M(Exp v)| sqrt|M(mean)|``.
     n_samples : int
         Effort: the number of samples of plain Monte Carlo. Rays are fewer by a factor
-        of twelve (six for the exact volume), and at the default of 3000 their error is
-        smaller by a factor of ten or more.
+        of twelve, and at the default of 3000 their error is smaller by a factor of ten
+        or more.
     random_state : None, int, RandomState or Generator
         Randomness of the nodes.
     method : {"rays", "monte_carlo"}
@@ -119,15 +118,15 @@ def log_constant(
     """
     center = check_points("mean", mean, metric.dim, ndim=1)
     factor = cholesky(check_covariance("covariance", covariance, metric.dim))
-    if volume not in ("paper", "exact"):
-        raise ValueError(f"volume must be 'paper' or 'exact', got {volume!r}")
+    if volume not in ("exact", "paper"):
+        raise ValueError(f"volume must be 'exact' or 'paper', got {volume!r}")
     if method not in ("rays", "monte_carlo"):
         raise ValueError(f"method must be 'rays' or 'monte_carlo', got {method!r}")
     n_samples = check_count("n_samples", n_samples, minimum=2)
     check_metric(metric, mean=center)
     rng = as_generator(random_state)
     if method == "rays":
-        n_rays = rays_for(n_samples, volume, metric.dim * (metric.dim + 1) // 2)
+        n_rays = rays_for(n_samples, metric.dim * (metric.dim + 1) // 2)
         (nodes,) = ray_nodes(
             metric, [center], [factor], n_rays, N_RADII, volume, rng, tol
         )
@@ -138,11 +137,10 @@ def log_constant(
     return summarise(nodes, invert(factor @ factor.T), tol)
 
 
-def rays_for(n_samples: int, volume: Volume, n_entries: int) -> int:
+def rays_for(n_samples: int, n_entries: int) -> int:
     """Number of rays for an effort of `n_samples`, enough for so many entries."""
     fewest = max(_FEWEST_RAYS, _RAYS_PER_ENTRY * n_entries)
-    n_rays = max(fewest, -(-n_samples // SAMPLES_PER_RAY))
-    return n_rays * _RAYS_FOR_EXACT if volume == "exact" else n_rays
+    return max(fewest, -(-n_samples // SAMPLES_PER_RAY))
 
 
 def summarise(nodes: TangentNodes, precision: Array, tol: float) -> LogConstant:
@@ -153,9 +151,9 @@ def summarise(nodes: TangentNodes, precision: Array, tol: float) -> LogConstant:
     shares = n_groups * np.bincount(nodes.groups, np.exp(terms - total))
     spread = np.std(shares, ddof=1) / np.sqrt(n_groups) if n_groups > 1 else np.inf
     # Importance weights against the normal distribution are the volumes themselves.
-    gaussian = terms - nodes.log_volumes
     first, second = logsumexp(terms), logsumexp(terms + nodes.log_volumes)
-    share = np.exp(2.0 * first - second - logsumexp(gaussian))
+    gaussian = logsumexp(log_terms(nodes, precision, volumes=False))
+    share = np.exp(2.0 * first - second - gaussian)
     return LogConstant(
         value=total,
         stderr=float(np.hypot(spread, tol)),
@@ -166,10 +164,12 @@ def summarise(nodes: TangentNodes, precision: Array, tol: float) -> LogConstant:
     )
 
 
-def log_terms(nodes: TangentNodes, precision: Array) -> Array:
-    """Logarithms of the terms whose sum is C."""
-    exponents = -0.5 * squared_lengths(nodes.tangents, precision)
-    return nodes.log_weights + nodes.log_volumes + exponents
+def log_terms(
+    nodes: TangentNodes, precision: Array, *, volumes: bool = True
+) -> Array:
+    """Logarithms of the terms whose sum is C, or that of a normal distribution."""
+    terms = nodes.log_weights - 0.5 * squared_lengths(nodes.tangents, precision)
+    return terms + nodes.log_volumes if volumes else terms
 
 
 def squared_lengths(tangents: Array, precision: Array) -> Array:
@@ -214,7 +214,7 @@ def monte_carlo_nodes(
 ) -> TangentNodes:
     """The paper's Eq. 8: tangents L z for standard normal draws z."""
     tangents = normal @ factor.T
-    log_volumes, failed = volumes_at(metric, mean, tangents, volume, tol)
+    _, log_volumes, failed = volumes_at(metric, mean, tangents, volume, tol)
     log_normaliser = 0.5 * len(mean) * np.log(2.0 * np.pi)
     log_density = -0.5 * np.sum(normal**2, axis=1) - log_normaliser
     log_density -= np.linalg.slogdet(factor)[1]
@@ -224,6 +224,7 @@ def monte_carlo_nodes(
         log_weights=-log_density[good] - np.log(good.sum()),
         log_volumes=log_volumes[good],
         groups=np.arange(int(good.sum())),
+        rays=np.arange(int(good.sum())),
         n_maps=len(normal),
         n_failed=int(failed.sum()),
     )

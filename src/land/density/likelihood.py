@@ -18,6 +18,7 @@ Measure = Literal["lebesgue", "riemannian"]
 
 def log_density(
     metric: Metric,
+    mean: Array,
     precision: Array,
     log_constant: float,
     points: Array,
@@ -29,7 +30,7 @@ def log_density(
 
     Parameters
     ----------
-    metric, precision, log_constant
+    metric, mean, precision, log_constant
         The model.
     points : ndarray of shape (n, D)
         The points x.
@@ -52,6 +53,6 @@ def log_density(
         return values
     values = values + metric.log_volume(points)
     if volume == "paper":
-        # The paper's measure on the tangent space lacks |det DExp|; dx does not.
-        values = values - logs.log_dets
+        # Eq. 7 measures tangents by their normal coordinates and lacks |det DExp|.
+        values = values + metric.log_volume(mean) - logs.log_dets
     return values

@@ -19,16 +19,18 @@ from scipy.stats import chi2, norm, qmc
 
 from land._precision import in_float64
 from land.geodesics.exponential import MAX_STEPS, integrate
+from land.geodesics.jacobi import follow_rays
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
-Volume = Literal["paper", "exact"]
+Volume = Literal["exact", "paper"]
 
 # Rays end where the standard normal has this much mass left beyond.
 _TAIL = 1e-10
 # Each group of directions is an even filling of the sphere on its own: the spread of
-# the groups' answers is a (cautious) measure of the error of their mean.
-GROUPS = 4
+# the groups' answers is a (cautious) measure of the error of their mean. Four groups
+# agreed by chance too often.
+GROUPS = 8
 
 
 @dataclass(frozen=True)
@@ -43,21 +45,32 @@ class TangentNodes:
     log_weights : ndarray of shape (n,)
         Logarithms of the weights of the rule for the Lebesgue measure dv.
     log_volumes : ndarray of shape (n,)
-        log m(v): the volume element of the model.
+        log m(v): the volume element of the model; minus infinity past the first
+        conjugate point.
     groups : ndarray of shape (n,)
         Which randomised replicate of the rule a node belongs to.
+    rays : ndarray of shape (n,)
+        Which ray a node lies on, and so which row of `across`.
     n_maps : int
         Initial value problems that were solved.
     n_failed : int
         How many of them failed; their nodes are left out.
+    hessians : ndarray of shape (n, D - 1, D - 1) or None
+        Across the rays, of half the squared distance from the mean to Exp(v). Only for
+        the exact volume.
+    across : ndarray of shape (n_rays, D, D - 1) or None
+        Orthonormal vectors at the mean that the hessians speak of.
     """
 
     tangents: Array
     log_weights: Array
     log_volumes: Array
     groups: NDArray[np.int64]
+    rays: NDArray[np.int64]
     n_maps: int
     n_failed: int
+    hessians: Array | None = None
+    across: Array | None = None
 
 
 def ray_nodes(
@@ -97,31 +110,38 @@ def ray_nodes(
     fractions = (nodes + 1.0) / 2.0
     radii = reach * fractions
     directions, groups = sphere_directions(dim, n_rays, rng)
+    count = len(directions)
     rays = np.stack([reach * directions @ factor.T for factor in factors])
-    bases = np.repeat(np.asarray(means), len(directions), axis=0)
-    log_volumes, failed = volumes_along_rays(
+    bases = np.repeat(np.asarray(means), count, axis=0)
+    found = volumes_along_rays(
         metric, bases, rays.reshape(-1, dim), fractions, volume, tol
     )
-    log_volumes = log_volumes.reshape(len(rays), len(directions), n_radii)
-    good = ~failed.reshape(len(rays), len(directions))
     # dv = |L| r^(D-1) dr dw, with w on the sphere of area 2 pi^(D/2) / Gamma(D/2)
     log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
     radial = np.log(0.5 * reach * weights) + (dim - 1) * np.log(radii)
-    radial += log_area - np.log(len(directions))
-    tangents = fractions[:, None] * rays[:, :, None]
-    return [
-        TangentNodes(
-            tangents=tangents[k, good[k]].reshape(-1, dim),
-            log_weights=np.tile(
-                radial + np.linalg.slogdet(factor)[1], int(good[k].sum())
-            ),
-            log_volumes=log_volumes[k, good[k]].reshape(-1),
-            groups=np.repeat(groups[good[k]], n_radii),
-            n_maps=len(directions),
-            n_failed=int((~good[k]).sum()),
+    radial += log_area - np.log(count)
+    placed = []
+    for k, factor in enumerate(factors):
+        good = k * count + np.flatnonzero(~found.failed[k * count : (k + 1) * count])
+        n_good = len(good)
+        hessians, across = found.hessians, found.across
+        tangents = fractions[:, None] * rays[k, good - k * count, None]
+        placed.append(
+            TangentNodes(
+                tangents=tangents.reshape(-1, dim),
+                log_weights=np.tile(radial + np.linalg.slogdet(factor)[1], n_good),
+                log_volumes=found.log_volumes[good].reshape(-1),
+                groups=np.repeat(groups[good - k * count], n_radii),
+                rays=np.repeat(np.arange(n_good), n_radii),
+                n_maps=count,
+                n_failed=count - n_good,
+                hessians=None
+                if hessians is None
+                else hessians[good].reshape(-1, dim - 1, dim - 1),
+                across=None if across is None else across[good],
+            )
         )
-        for k, factor in enumerate(factors)
-    ]
+    return placed
 
 
 def sphere_directions(
@@ -137,11 +157,34 @@ def sphere_directions(
         angles = 2.0 * np.pi * (np.arange(count) + rng.uniform()) / count
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         return directions, np.arange(count) % GROUPS
-    level = int(np.ceil(np.log2(GROUPS * size)))
+    # Opposite directions: odd functions then integrate to nothing, as they should.
+    level = int(np.ceil(np.log2(GROUPS * size / 2)))
     uniform = qmc.Sobol(dim, rng=rng).random_base2(level)
     normal = norm.ppf(np.clip(uniform, 1e-15, 1.0 - 1e-15))
     directions = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-    return directions, np.arange(len(directions)) * GROUPS // len(directions)
+    groups = np.arange(len(directions)) * GROUPS // len(directions)
+    return np.concatenate([directions, -directions]), np.tile(groups, 2)
+
+
+@dataclass(frozen=True)
+class RayVolumes:
+    """The volume element at points of rays.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, k, D)
+    log_volumes : ndarray of shape (n, k)
+    hessians : ndarray of shape (n, k, D - 1, D - 1) or None
+    across : ndarray of shape (n, D, D - 1) or None
+        See `TangentNodes`.
+    failed : ndarray of shape (n,)
+    """
+
+    points: Array
+    log_volumes: Array
+    hessians: Array | None
+    across: Array | None
+    failed: NDArray[np.bool_]
 
 
 @in_float64
@@ -152,36 +195,48 @@ def volumes_along_rays(
     fractions: Array,
     volume: Volume,
     tol: float,
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Values log m(t v), (n, k), for rays v (n, D) and fractions t (k,); failures.
+) -> RayVolumes:
+    """Values log m(t v), (n, k), for rays v (n, D) and ascending fractions t (k,).
 
-    Rays start at `bases`, of shape (D,) or (n, D).
+    With respect to dv in coordinates, like the covariance. Rays start at `bases`, of
+    shape (D,) or (n, D). The exact volume element is
+
+        m(v) = sqrt|M(mu)| |det DExp(v)|  in normal coordinates,
+
+    and zero past the first conjugate point, where no geodesic is shortest. The paper's
+    Eq. 7 has sqrt|M(Exp v)| in place of the determinant.
     """
-    n, dim = rays.shape
-    metric.prepare(n)
+    metric.prepare(len(rays))
     metric, center = metric.centred()
-    exact = volume == "exact"
-    rows = dim + 1 if exact else 1
-    position = np.zeros((n, rows, dim))
-    position[:, 0] = bases - center
-    velocity = np.zeros((n, rows, dim))
-    velocity[:, 0] = rays
-    if exact:
-        velocity[:, 1:] = np.eye(dim)
-    arrivals = integrate(metric, position, velocity, fractions, tol, MAX_STEPS)
+    starts = np.broadcast_to(bases, rays.shape) - center
+    here = metric.log_volume(np.atleast_2d(bases) - center)
+    here = np.broadcast_to(here, len(rays))[:, None]
+    if volume == "exact":
+        found = follow_rays(metric, starts, rays, fractions, tol)
+        log_volumes = np.where(found.conjugate, -np.inf, here + found.log_dets)
+        return RayVolumes(
+            center + found.points,
+            log_volumes,
+            found.hessians,
+            found.across,
+            found.failed,
+        )
+    arrivals = integrate(
+        metric, starts[:, None], rays[:, None], fractions, tol, MAX_STEPS
+    )
     points = arrivals.samples[:, :, 0]
-    log_volumes = metric.log_volume(points)
-    if exact:
-        # Jacobi fields J(t) of the ray give DExp(t v) = J(t) / t.
-        jacobians = arrivals.samples[:, :, 1:] / fractions[None, :, None, None]
-        log_volumes = log_volumes + np.linalg.slogdet(jacobians)[1]
-    return log_volumes, arrivals.failed
+    log_volumes = here + metric.log_volume(points)
+    return RayVolumes(center + points, log_volumes, None, None, arrivals.failed)
 
 
-@in_float64
+# Times at which a single tangent is looked at for conjugate points on the way.
+_ON_THE_WAY = np.arange(1, 17) / 16.0
+
+
 def volumes_at(
     metric: Metric, mean: Array, tangents: Array, volume: Volume, tol: float
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Values log m(v) for tangents v (n, D): (n,), and which maps failed."""
-    values, failed = volumes_along_rays(metric, mean, tangents, np.ones(1), volume, tol)
-    return values[:, 0], failed
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Points Exp(v) and values log m(v) for tangents v (n, D); which maps failed."""
+    times = _ON_THE_WAY if volume == "exact" else np.ones(1)
+    found = volumes_along_rays(metric, mean, tangents, times, volume, tol)
+    return found.points[:, -1], found.log_volumes[:, -1], found.failed

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 CHOICES = {
     "method": ("ml", "least_squares"),
     "optimizer": ("auto", "paper"),
-    "volume": ("paper", "exact"),
+    "volume": ("exact", "paper"),
     "covariance_type": tuple(COVARIANCE_TYPES),
     "measure": ("lebesgue", "riemannian"),
 }

@@ -123,7 +123,7 @@ class LAND(RiemannianDensity):
         metric: Any = None,
         method: str = "ml",
         optimizer: str = "auto",
-        volume: Volume = "paper",
+        volume: Volume = "exact",
         covariance_type: str = "full",
         init: Any = "least_squares",
         n_samples: int = 3000,

@@ -100,7 +100,7 @@ class LANDMixture(RiemannianDensity):
         metric: Any = None,
         method: str = "ml",
         optimizer: str = "auto",
-        volume: Volume = "paper",
+        volume: Volume = "exact",
         covariance_type: str = "full",
         init: Any = "gmm",
         n_init: int = 1,

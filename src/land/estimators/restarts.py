@@ -97,7 +97,6 @@ def fit_start(
 ) -> Outcome:
     """One fit; an interrupt ends it with what it has reached, if that is something."""
     own = replace(problem, work=Work(), history=[], latest=None)
-    own.enclosure = problem.enclosure
     try:
         mixture, converged = _fit(own, weights, settings, guesses, rng)
     except KeyboardInterrupt:
@@ -116,8 +115,8 @@ def _fit(
     rng: np.random.Generator,
 ) -> tuple[MixtureEstimate, bool]:
     if settings.method == "ml":
-        rivals = guesses.responsibilities(problem, weights, rng)
-        return fit_mixture(problem, weights, rivals, settings, rng)
+        first = guesses.responsibilities(problem, weights, rng)
+        return fit_mixture(problem, weights, first, settings, rng)
     centers = guesses.means(problem, weights, rng)
     clusters = fit_kmeans(problem, weights, centers, settings.max_iter, settings.tol)
     mixture = least_squares_mixture(

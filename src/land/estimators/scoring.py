@@ -55,6 +55,8 @@ def component_log_densities(
     for mean, precision, log_constant in components:
         logs = log_map(metric, mean, points)
         columns.append(
-            log_density(metric, precision, log_constant, points, logs, volume, measure)
+            log_density(
+                metric, mean, precision, log_constant, points, logs, volume, measure
+            )
         )
     return np.stack(columns, axis=1)

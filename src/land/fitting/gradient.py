@@ -1,15 +1,18 @@
 r"""The gradient of the objective in the mean, the covariance held fixed.
 
-Let W(mu) be half the squared distance from mu to a datum. Its gradient is -p for the
-momentum p = M(mu) Log, so the derivative of p is the Hessian of -W and symmetric. The
-datum's part of the objective is q = 1/2 p^T B p with B = M^-1 Gamma M^-1, hence
+With the exact volume, C is the integral of exp(-q(mu, x)) over the manifold, and only q
+depends on the mean: the gradient is a difference of expectations,
 
-    grad q = Dp[u] + 1/2 grad_mu (p^T B(mu) p),    u = B p = M^-1 Gamma Log,
+    grad phi = E_data[grad q] - E_model[grad q],    grad q = -R^T Gamma Log,
 
-and Dp[u], a derivative along a single direction, is had from two log maps for each
-datum in any dimension. The constant is differentiated by differences in each
-direction, on the same quadrature directions. (One-sided differences were tried: their
-error is large enough to defeat the line search.)
+where -R is the derivative of Log(x) in the mean. For the data, R comes with the step of
+Newton's method that finishes a log map; on the nodes of the constant, from the Jacobi
+fields along the rays. Nothing is mapped.
+
+The second derivative is close to Rm^T Gamma Rm for the mean Rm of the data's R: a step
+e shifts all tangents by -Rm e, and what it does to them beyond that, a change of their
+spread, is the covariance's affair, which is profiled out. (The Fisher information, and
+Gauss-Newton, which count that spread, are fifty times too large along a curve of data.)
 """
 
 from __future__ import annotations
@@ -19,133 +22,135 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import cholesky
+from land.density.constant import cholesky, model_shares
 from land.fitting.estimate import Estimate
 from land.fitting.problem import FitProblem
-from land.geodesics import LogMap, log_map
+from land.geodesics import log_map
+from land.geodesics.equation import christoffel_symbols
 from land.metrics import Metric
-from land.metrics.host_tensors import lower
 
 Array = NDArray[np.float64]
 
-# Data with less than this share of the largest weight do not move a mean.
-_NEGLIGIBLE = 1e-4
-# Curves to displaced means that are in memory at a time.
-_AT_ONCE = 2**17
+# Step of derivatives by differences, in standard deviations of the distribution: of the
+# paper's constant, and of log maps that Newton's method had no part in.
+_DIFFERENCE = 0.01
 
 
 def mean_gradients(
     problem: FitProblem, estimates: Sequence[Estimate], weights: Sequence[Array]
-) -> tuple[list[Array], list[Array]]:
-    """Gradients in the frames of the covariances, and those frames.
-
-    A frame is the Cholesky factor L of a covariance; its columns are the directions of
-    the derivatives, so that steps are measured in standard deviations.
-    """
-    frames = [cholesky(estimate.covariance) for estimate in estimates]
-    parts = zip(
-        _data_gradients(problem, estimates, weights, frames),
-        _constant_gradients(problem, estimates, frames),
-        strict=True,
+) -> list[tuple[Array, Array]]:
+    """Gradients (D,) in coordinates, and approximate second derivatives (D, D)."""
+    symbols = christoffel_symbols(
+        problem.metric, np.stack([estimate.mean for estimate in estimates])
     )
-    return [data + constant for data, constant in parts], frames
+    slopes: Sequence[Array | None] = len(estimates) * [None]
+    if problem.volume == "paper":
+        slopes = _constant_slopes(problem, estimates)
+    found = []
+    for estimate, own, symbol, slope in zip(
+        estimates, weights, symbols, slopes, strict=True
+    ):
+        data, curvature = _data_part(problem, estimate, own)
+        if slope is None:
+            slope = _model_part(problem.metric, estimate, symbol)
+        found.append((slope - data, curvature))
+    return found
 
 
-def _constant_gradients(
-    problem: FitProblem, estimates: Sequence[Estimate], frames: Sequence[Array]
+def _data_part(
+    problem: FitProblem, estimate: Estimate, weights: Array
+) -> tuple[Array, Array]:
+    """Mean of R^T Gamma Log over the data, and the second derivative."""
+    logs, precision = estimate.logs, estimate.precision
+    responses = logs.responses
+    if responses is None:
+        return _by_differences(problem, estimate, weights), precision
+    pulls = logs.tangents @ precision
+    good = np.isfinite(responses).all(axis=(1, 2)) & np.isfinite(pulls).all(axis=1)
+    weights = weights[good] / max(float(weights[good].sum()), 1e-300)
+    mean = weights @ np.einsum("nki,nk->ni", responses[good], pulls[good])
+    response = np.tensordot(weights, responses[good], 1)
+    return mean, response.T @ precision @ response
+
+
+def _model_part(metric: Metric, estimate: Estimate, symbols: Array) -> Array:
+    """Mean of R^T Gamma Log under the model."""
+    nodes, precision = estimate.nodes, estimate.precision
+    assert nodes.hessians is not None
+    assert nodes.across is not None
+    shares = model_shares(nodes, precision)
+    used = shares > 0.0
+    shares, tangents = shares[used], nodes.tangents[used]
+    pulls = tangents @ precision
+    # R is the Hessian H of half the squared distance, which is one along the ray, and a
+    # term for the coordinates.
+    changes = nodes.hessians[used] - np.eye(metric.dim - 1)
+    across = nodes.across[nodes.rays[used]]
+    bent = np.einsum("nrs,nds,nd->nr", changes, across, pulls, optimize=True)
+    slope = shares @ pulls
+    slope += metric.tensor(estimate.mean) @ np.einsum("n,ndr,nr->d", shares, across, bent)
+    moment = (shares[:, None] * tangents).T @ tangents
+    return np.asarray(slope + np.einsum("kij,kj->i", symbols, precision @ moment))
+
+
+def _constant_slopes(
+    problem: FitProblem, estimates: Sequence[Estimate]
 ) -> list[Array]:
-    dim, size = problem.metric.dim, problem.difference
+    """Gradients of log C by differences, on the same quadrature directions."""
+    dim = problem.metric.dim
+    frames = [cholesky(estimate.covariance) for estimate in estimates]
     means, covariances = [], []
     for estimate, frame in zip(estimates, frames, strict=True):
         for sign in (1.0, -1.0):
-            means += [estimate.mean + sign * size * column for column in frame.T]
+            means += [estimate.mean + sign * _DIFFERENCE * way for way in frame.T]
             covariances += dim * [estimate.covariance]
-    values = problem.log_constants(means, covariances).reshape(len(estimates), 2, dim)
-    return list((values[:, 0] - values[:, 1]) / (2.0 * size))
-
-
-def _data_gradients(
-    problem: FitProblem,
-    estimates: Sequence[Estimate],
-    weights: Sequence[Array],
-    frames: Sequence[Array],
-) -> list[Array]:
-    metric = problem.metric
-    parts = [
-        _Displacements(metric, *part, problem.difference)
-        for part in zip(estimates, weights, frames, strict=True)
-    ]
-    moved = np.concatenate([part.bases() for part in parts])
-    if not len(moved):  # all data lie at the means
-        return [np.zeros(metric.dim) for _ in parts]
-    curves = LogMap.concatenate([part.curves for part in parts for _ in "+-"])
-    targets = np.concatenate([problem.data[part.rows] for part in parts for _ in "+-"])
-    problem.work.log_maps += len(moved)
-    tangents, converged = [], []
-    for start in range(0, len(moved), _AT_ONCE):
-        rows = np.arange(start, min(start + _AT_ONCE, len(moved)))
-        guesses = curves.take(rows)
-        logs = log_map(
-            metric, moved[rows], targets[rows], curves=guesses, tol=problem.tol
-        )
-        tangents.append(logs.tangents)
-        converged.append(logs.converged)
-    momenta = lower(metric.host_tensors(moved), np.concatenate(tangents))
-    momenta[~np.concatenate(converged)] = np.nan
-    ends = np.cumsum([2 * len(part.rows) for part in parts])[:-1]
+    values = problem.log_constants(means, covariances).reshape(-1, 2, dim)
+    slopes = (values[:, 0] - values[:, 1]) / (2.0 * _DIFFERENCE)
     return [
-        part.gradient(own)
-        for part, own in zip(parts, np.split(momenta, ends), strict=True)
+        np.linalg.solve(frame.T, slope)
+        for frame, slope in zip(frames, slopes, strict=True)
     ]
 
 
-class _Displacements:
-    """For each datum, the mean displaced back and forth along the datum's own u."""
+def _by_differences(problem: FitProblem, estimate: Estimate, weights: Array) -> Array:
+    """The data's part where Newton's method is not used: two log maps for each datum.
 
-    def __init__(
-        self,
-        metric: Metric,
-        estimate: Estimate,
-        weights: Array,
-        frame: Array,
-        difference: float,
-    ) -> None:
-        self.metric, self.estimate, self.frame = metric, estimate, frame
-        self.difference = difference
-        usable = np.all(np.isfinite(estimate.logs.tangents), axis=1)
-        tangents = np.where(usable[:, None], estimate.logs.tangents, 0.0)
-        inverse = np.linalg.inv(metric.tensor(estimate.mean))
-        directions = tangents @ estimate.precision @ inverse
-        sizes = np.linalg.norm(np.linalg.solve(frame, directions.T).T, axis=1)
-        usable &= (weights > _NEGLIGIBLE * weights.max()) & (sizes > 0.0)
-        self.rows = np.flatnonzero(usable)
-        self.sizes = sizes[self.rows]
-        self.weights = weights[self.rows]
-        self.tangents = tangents[self.rows]
-        self.steps = difference * directions[self.rows] / self.sizes[:, None]
-        self.curves = estimate.logs.take(self.rows)
+    Let p = M(mu) Log be the momentum, minus the gradient of half the squared distance:
+    its derivative is symmetric. With q = 1/2 p^T B p and B = M^-1 Gamma M^-1,
 
-    def bases(self) -> Array:
-        mean = self.estimate.mean
-        return np.concatenate([mean + self.steps, mean - self.steps])
+        grad q = Dp[u] + 1/2 grad_mu (p^T B(mu) p),    u = B p = M^-1 Gamma Log,
 
-    def gradient(self, momenta: Array) -> Array:
-        """Weighted gradient in the frame, from the momenta at the displaced means."""
-        ahead, behind = np.split(momenta, 2)
-        slopes = (ahead - behind) * (self.sizes / (2.0 * self.difference))[:, None]
-        good = np.all(np.isfinite(slopes), axis=1)
-        weights = np.where(good, self.weights, 0.0)
-        weights *= self.weights.sum() / max(weights.sum(), 1e-300)
-        moved = weights @ np.where(good[:, None], slopes, 0.0) @ self.frame
-        return np.asarray(moved + self._explicit(weights))
-
-    def _explicit(self, weights: Array) -> Array:
-        """Derivative of 1/2 p^T M^-1 Gamma M^-1 p in the metric alone."""
-        momenta = self.tangents @ self.metric.tensor(self.estimate.mean)
-        moment = (weights[:, None] * momenta).T @ momenta
-        offsets = self.difference * np.concatenate([self.frame.T, -self.frame.T])
-        inverses = np.linalg.inv(self.metric.tensor(self.estimate.mean + offsets))
-        forms = inverses @ self.estimate.precision @ inverses
-        values = 0.5 * np.einsum("kij,ij->k", forms, moment)
-        ahead, behind = np.split(values, 2)
-        return (ahead - behind) / (2.0 * self.difference)
+    and Dp[u] is a derivative along a single direction.
+    """
+    metric, mean, precision = problem.metric, estimate.mean, estimate.precision
+    frame = cholesky(estimate.covariance)
+    tangents = estimate.logs.tangents
+    tensor = metric.tensor(mean)
+    directions = tangents @ precision @ np.linalg.inv(tensor)
+    sizes = np.linalg.norm(np.linalg.solve(frame, directions.T), axis=0)
+    rows = np.flatnonzero(np.isfinite(sizes) & (sizes > 0.0) & problem.matter(weights))
+    sizes, tangents = sizes[rows], tangents[rows]
+    steps = _DIFFERENCE * directions[rows] / sizes[:, None]
+    curves = estimate.logs.take(rows)
+    momenta = []
+    for sign in (1.0, -1.0):
+        bases = mean + sign * steps
+        logs = log_map(
+            metric, bases, problem.data[rows], curves=curves, tol=problem.tol
+        )
+        problem.work.log_maps += len(rows)
+        momenta.append(np.einsum("nij,nj->ni", metric.tensor(bases), logs.tangents))
+    slopes = (momenta[0] - momenta[1]) * (sizes / (2.0 * _DIFFERENCE))[:, None]
+    good = np.all(np.isfinite(slopes), axis=1)
+    weights = np.where(good, weights[rows], 0.0)
+    weights /= max(float(weights.sum()), 1e-300)
+    moved = weights @ np.where(good[:, None], slopes, 0.0)
+    # The derivative of B alone, in every direction.
+    lowered = tangents @ tensor
+    moment = (weights[:, None] * lowered).T @ lowered
+    offsets = _DIFFERENCE * np.concatenate([frame.T, -frame.T])
+    inverses = np.linalg.inv(metric.tensor(mean + offsets))
+    forms = 0.5 * np.einsum("kij,ij->k", inverses @ precision @ inverses, moment)
+    ahead, behind = np.split(forms, 2)
+    explicit = np.linalg.solve(frame.T, (ahead - behind) / (2.0 * _DIFFERENCE))
+    return -np.asarray(moved + explicit)

@@ -1,30 +1,72 @@
-"""The default optimizer of one distribution: rival starts, quasi-Newton descent."""
+"""Maximum likelihood for one distribution: candidates, then descent up the ladder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land.fitting.descent import MeanSearch, Standing, descend
+from land.fitting.climb import climb
+from land.fitting.descent import Search, descend
 from land.fitting.estimate import Estimate
+from land.fitting.fidelity import Fidelity, ladder
+from land.fitting.gradient import mean_gradients
 from land.fitting.problem import FitProblem
-from land.fitting.progress import Plain, keep, restore, unpack_standings
-from land.fitting.starts import leaders, rank_starts
-from land.fitting.turns import Turn, descend_in_turns, standing_of
+from land.fitting.starts import central_points, leaders
 
 Array = NDArray[np.float64]
 
-# So many rivals take part in the rounds of the search, which have so many steps.
-_RIVALS = (8, 4)
-_SEARCH_STEPS = 4
-# The search ends here: its objective is not the one that counts.
-_ROUGH_TOL = 5e-3
-# Rivals that are so far behind are given up, or not looked at before the others.
-_FAR_BEHIND, _BEHIND = 1.0, 0.15
+# Candidates that descend on the second rung; those that are then compared on all data,
+# if they are not farther behind than this.
+_CANDIDATES, _COMPARED, _BEHIND = 4, 2, 0.1
+_SEARCH_STEPS = 6
+
+
+class Likelihood:
+    """The mean negative log likelihood, the covariance profiled out."""
+
+    def __init__(self, problem: FitProblem) -> None:
+        self.problem, self.metric = problem, problem.metric
+
+    def evaluate(
+        self, means: Sequence[Array], searches: Sequence[Search]
+    ) -> list[Estimate]:
+        """Values at means near those of the searches."""
+        weights = [search.weights for search in searches]
+        old = [search.spot for search in searches]
+        logs = self.problem.log_maps(means, [each.logs for each in old], weights)
+        covariances = [each.covariance for each in old]
+        return self.problem.profile(means, weights, logs, covariances)
+
+    def differentiate(self, searches: Sequence[Search]) -> list[tuple[Array, Array]]:
+        """Gradients, and Fisher informations."""
+        return mean_gradients(
+            self.problem,
+            [search.spot for search in searches],
+            [search.weights for search in searches],
+        )
+
+    def unit(self, spot: Estimate) -> Array:
+        """The covariance."""
+        return spot.covariance
+
+    def negligible(self, spot: Estimate, tol: float) -> float:
+        """The tolerance; the constant is not known better than its error."""
+        return max(tol, 0.1 * spot.log_constant.stderr)
+
+    def start(
+        self,
+        means: Sequence[Array],
+        weights: Array,
+        covariances: Sequence[Array] | None = None,
+    ) -> list[Search]:
+        """Searches from means, everything computed anew."""
+        logs = self.problem.log_maps(means)
+        shared = len(means) * [weights]
+        estimates = self.problem.profile(means, shared, logs, covariances)
+        return [Search(estimate, weights) for estimate in estimates]
 
 
 def fit_maximum_likelihood(
@@ -44,178 +86,90 @@ def fit_maximum_likelihood(
     weights : ndarray of shape (N,)
         Weights of the data, which sum to one.
     start : ndarray of shape (D,), optional
-        Where to start; without it, rival starts are tried.
+        Where to start; without it, candidates are compared.
     max_iter
         Largest number of steps of the mean.
     tol
         Stop when a step is predicted to lower the objective by less than this.
     rng
-        Randomness of the starts.
+        Randomness of the candidates.
 
     Returns
     -------
     The estimate, and whether the stopping rule was met.
     """
-    kept = restore(problem)
-    if kept is None:
-        found = _search(problem, weights, start, max(tol, _ROUGH_TOL), rng)
-        rivals = [search.standing() for search in found]
-        for thinned in problem.thinned(weights, rng):
-            ahead, _ = _pursue(*thinned, rivals, max_iter, tol)
-            rivals = [ahead.standing()]
-    else:
-        rivals = unpack_standings(kept["rivals"])
-    search, converged = _pursue(problem, weights, rivals, max_iter, tol, kept)
-    (estimate,) = problem.verify([search.estimate], [weights])
+    n_rows = int(np.sum(weights > 0.0))
+    rungs = ladder(n_rows, 1, problem.metric.dim, problem.rays_on_the_way, tol)
+    model = climb(
+        problem,
+        weights,
+        rungs[2:],
+        lambda: _search(problem, weights, start, rungs[:2], rng),
+        _Descent,
+        max_iter,
+    )
+    (estimate,) = problem.verify([model.searches[0].spot], [weights])
     problem.record(estimate.objective, [estimate])
-    return estimate, converged
+    return estimate, model.converged
 
 
-def _pursue(
-    problem: FitProblem,
-    weights: Array,
-    rivals: list[Standing],
-    max_iter: int,
-    tol: float,
-    kept: Plain | None = None,
-) -> tuple[MeanSearch, bool]:
-    """The first rival that does not leave the data on its way to an optimum.
-
-    Also whether the stopping rule was met. What was `kept` of an earlier fit tells
-    which rival was on its way.
-    """
-    for place, search in enumerate(_in_order(problem, rivals, weights)):
-        turn = None
-        if kept is not None and place < kept["place"]:
-            continue  # it was leaving the data
-        if kept is not None and place == kept["place"]:
-            restore(problem)  # comparing the rivals anew has been counted before
-            turn = Turn.from_plain(kept["turn"]) if kept["turn"] else None
-        if turn is None:
-            problem.history.clear()
-        known = {"rivals": [asdict(each) for each in rivals], "place": place}
-        search, converged = _refine(problem, search, max_iter, tol, known, turn)
-        leaving = problem.enclosure.stopped(search.estimate.mean)
-        if not leaving:
-            break
-    return search, converged and not leaving
-
-
-def _in_order(
-    problem: FitProblem, rivals: list[Standing], weights: Array
-) -> Iterator[MeanSearch]:
-    """Rivals from the search on all data; the best ones first, others if need be."""
-    while rivals:
-        near = [
-            each for each in rivals if each.objective - rivals[0].objective < _BEHIND
-        ]
-        rivals = rivals[len(near) :]
-        yield from _compared(problem, near, weights)
-
-
-def _compared(
-    problem: FitProblem, rivals: list[Standing], weights: Array
-) -> list[MeanSearch]:
-    """Rivals from the search, evaluated on all data, the best first."""
-    means = [each.mean for each in rivals]
-    covariances = [each.covariance for each in rivals]
-    problem.economise(means, covariances)
-    estimates = problem.profile(means, len(means) * [weights], covariances)
-    searches = [
-        standing.on(estimate, weights)
-        for standing, estimate in zip(rivals, estimates, strict=True)
-    ]
-    return sorted(searches, key=lambda search: search.estimate.objective)
-
-
-@dataclass
 class _Descent:
-    """One distribution on its way down."""
+    """Candidates for one distribution on a rung of the ladder."""
 
-    problem: FitProblem
-    search: MeanSearch
-    proportions: list[float] = field(default_factory=lambda: [1.0])
+    def __init__(
+        self, problem: FitProblem, weights: Array, state: dict[str, Any]
+    ) -> None:
+        self.problem, self.likelihood = problem, Likelihood(problem)
+        means = [np.asarray(mean) for mean in state["means"]]
+        covariances = [np.asarray(each) for each in state["covariances"]]
+        searches = self.likelihood.start(means, weights, covariances)
+        self.searches = leaders(searches, 1, np.inf)
+        self.converged = False
+        if not problem.history:
+            self.record(self.searches[0].spot)
 
-    @property
-    def standings(self) -> list[Standing]:
-        return [self.search.standing()]
+    def record(self, spot: Estimate) -> None:
+        self.problem.record(spot.objective, [spot])
 
-    @property
-    def objective(self) -> float:
-        return self.search.estimate.objective
+    def descend(self, steps: int, tol: float) -> int:
+        """Take at most so many steps, and say how many."""
+        taken = descend(self.likelihood, self.searches, steps, tol, self.record)
+        self.converged = self.searches[0].converged
+        return taken
 
-    @property
-    def stderr(self) -> float:
-        return self.search.estimate.log_constant.stderr
-
-    def descend(self, steps: int, tol: float) -> bool:
-        return descend(self.problem, [self.search], steps, tol)
+    def state(self) -> dict[str, Any]:
+        """What it takes to go on."""
+        return _state(self.searches)
 
 
-def _refine(
-    problem: FitProblem,
-    search: MeanSearch,
-    max_iter: int,
-    tol: float,
-    known: dict[str, Any],
-    turn: Turn | None,
-) -> tuple[MeanSearch, bool]:
-    """Descend to the optimum; whether the stopping rule was met.
-
-    `known` is kept beside each `turn`; one of an earlier fit is where this one goes on.
-    """
-    weights = search.weights
-
-    def renew(turn: Turn) -> _Descent:
-        (standing,) = turn.standings
-        (estimate,) = problem.profile([standing.mean], [weights], [standing.covariance])
-        return _Descent(problem, standing.on(estimate, weights))
-
-    if turn is None:
-        keep(problem, **known, turn=None)
-        problem.record(search.estimate.objective, [search.estimate])
-        descent = _Descent(problem, search)
-        turn = standing_of(problem, descent, max_iter)
-    else:
-        descent = renew(turn)
-    descent, converged = descend_in_turns(problem, descent, turn, renew, tol, **known)
-    return descent.search, converged
+def _state(searches: Sequence[Search]) -> dict[str, Any]:
+    return {
+        "means": [search.spot.mean for search in searches],
+        "covariances": [search.spot.covariance for search in searches],
+    }
 
 
 def _search(
     problem: FitProblem,
     weights: Array,
     start: Array | None,
-    tol: float,
+    rungs: Sequence[Fidelity],
     rng: np.random.Generator,
-) -> list[MeanSearch]:
-    """Where descents on a rough version of the problem end, as far as it matters."""
-    rough, own, _ = problem.sample(weights, rng)
+) -> dict[str, Any]:
+    """Central points of a few data, and where they lead on the next rung."""
+    ranking, descent = rungs
+    means = [start]
     if start is None:
-        estimates = rank_starts(rough, own, rng)
-    else:
-        estimates = rough.profile([start], [own])
-    searches = [MeanSearch(estimate, own) for estimate in estimates]
-    for count in _RIVALS:
-        searches = _leaders(rough, searches, count)
-        renewed = rough.profile(
-            [search.estimate.mean for search in searches],
-            len(searches) * [own],
-            [search.estimate.covariance for search in searches],
-        )
-        searches = [
-            search.resumed(estimate)
-            for search, estimate in zip(searches, renewed, strict=True)
-        ]
-        descend(rough, searches, _SEARCH_STEPS, tol)
-    return _leaders(rough, searches, _RIVALS[-1])
-
-
-def _leaders(
-    rough: FitProblem, searches: list[MeanSearch], count: int
-) -> list[MeanSearch]:
-    """Searches that may still win."""
-    places = {id(search.estimate): search for search in searches}
-    best = leaders(rough, [search.estimate for search in searches], count)
-    close = [each for each in best if each.objective - best[0].objective < _FAR_BEHIND]
-    return [places[id(estimate)] for estimate in close]
+        part, own, _ = problem.at(ranking, weights, rng)
+        means = list(central_points(part.metric, part.data, own, _CANDIDATES))
+    part, own, _ = problem.at(descent, weights, rng)
+    likelihood = Likelihood(part)
+    searches = likelihood.start(means, own)
+    descend(
+        likelihood,
+        searches,
+        _SEARCH_STEPS,
+        descent.tol,
+        lambda spot: part.record(spot.objective, [spot]),
+    )
+    return _state(leaders(searches, _COMPARED, _BEHIND))

@@ -9,34 +9,34 @@ likelihood.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from land.density.constant import squared_lengths
-from land.fitting.descent import MeanSearch, Standing, advance
+from land.fitting.climb import climb
+from land.fitting.descent import Search, advance
 from land.fitting.estimate import Estimate, Snapshot
+from land.fitting.fidelity import Fidelity, ladder
 from land.fitting.least_squares import empirical_covariance
+from land.fitting.maximum_likelihood import Likelihood
 from land.fitting.problem import FitProblem
-from land.fitting.progress import keep, restore
 from land.fitting.single import FitSettings, fit_one
-from land.fitting.starts import rank_starts
-from land.fitting.turns import Turn, descend_in_turns, standing_of
+from land.fitting.starts import central_points
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
 
 # A component whose responsibilities add up to less than this many data is left alone.
 _FEWEST_DATA = 1.0
-# Components look for their first means among so many data points.
-_CANDIDATES = 4
-# Rounds of responsibilities and covariances between steps of the means.
-_SETTLING_STEPS = 30
-# The search ends here: its objective is not the one that counts.
-_ROUGH_TOL = 5e-3
+# Rounds of responsibilities and covariances between steps of the means, which end when
+# one of them gains less than this share of the tolerance.
+_SETTLING_STEPS, _SETTLED = 30, 0.1
+# EM steps with which first guesses are compared.
+_SEARCH_STEPS = 30
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,6 @@ class MixtureEstimate:
         return Snapshot(self.estimates, self.proportions, self.objective)
 
     @property
-    def stderr(self) -> float:
-        """Standard error of the objective, from those of the constants."""
-        errors = [each.log_constant.stderr for each in self.estimates]
-        return float(self.proportions @ np.array(errors))
-
-    @property
     def starved(self) -> list[int]:
         """Components that have lost their data."""
         sizes = self.responsibilities.sum(axis=0)
@@ -77,7 +71,7 @@ class MixtureEstimate:
 def fit_mixture(
     problem: FitProblem,
     weights: Array,
-    rivals: Sequence[Array],
+    guesses: Sequence[Array],
     settings: FitSettings,
     rng: np.random.Generator,
 ) -> tuple[MixtureEstimate, bool]:
@@ -89,7 +83,7 @@ def fit_mixture(
         Data, metric and numerical settings.
     weights : ndarray of shape (N,)
         Weights of the data, which sum to one.
-    rivals : arrays of shape (N, K)
+    guesses : arrays of shape (N, K)
         First guesses of the responsibilities; rows sum to one.
     settings
         How to fit.
@@ -100,153 +94,138 @@ def fit_mixture(
     -------
     The mixture, and whether the stopping rule was met.
     """
-    if rivals[0].shape[1] == 1:
+    if guesses[0].shape[1] == 1:
         estimate, converged = fit_one(problem, weights, "least_squares", settings, rng)
         return _expect(weights, [estimate], np.ones(1)), converged
-    kept = restore(problem)
-    if kept is None:
-        found = _search(problem, weights, rivals, settings, rng)
-        turn = standing_of(problem, found, settings.max_iter)
-        for thinned in problem.thinned(weights, rng, rivals[0].shape[1]):
-            found, _ = _refine(*thinned, turn, settings.tol)
-            turn = standing_of(problem, found, settings.max_iter)
-        keep(problem, turn=turn.plain())
-    else:
-        turn = Turn.from_plain(kept["turn"])
-    contender, converged = _refine(problem, weights, turn, settings.tol)
-    mixture = contender.mixture
+    n_rows, count = int(np.sum(weights > 0.0)), guesses[0].shape[1]
+    n_rays = problem.rays_on_the_way
+    rungs = ladder(n_rows, count, problem.metric.dim, n_rays, settings.tol)
+    model = climb(
+        problem,
+        weights,
+        rungs[2:],
+        lambda: _search(problem, weights, guesses, rungs[:2], rng),
+        _Mixture.on,
+        settings.max_iter,
+    )
+    mixture = model.mixture
     shares = _component_weights(weights, mixture.responsibilities)
     verified = problem.verify(mixture.estimates, shares)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
-    return mixture, converged
+    return mixture, model.converged
 
 
-@dataclass
-class _Contender:
-    """A mixture on its way, with what the searches for its means have learned."""
+class _Mixture:
+    """A mixture on a rung of the ladder, with the searches for its means."""
 
-    problem: FitProblem
-    weights: Array
-    mixture: MixtureEstimate
-    searches: list[MeanSearch]
+    def __init__(
+        self,
+        problem: FitProblem,
+        weights: Array,
+        estimates: list[Estimate],
+        proportions: Array,
+        shares: Sequence[Array] | None = None,
+    ) -> None:
+        self.problem, self.weights = problem, weights
+        self.mixture = _expect(weights, estimates, proportions)
+        if shares is None:
+            shares = _component_weights(weights, self.mixture.responsibilities)
+        pairs = zip(estimates, shares, strict=True)
+        self.searches = [Search(estimate, share) for estimate, share in pairs]
+        self.converged = False
 
     @classmethod
-    def on(cls, problem: FitProblem, weights: Array, turn: Turn) -> _Contender:
+    def on(cls, problem: FitProblem, weights: Array, state: dict[str, Any]) -> _Mixture:
         """The parameters of a mixture, with everything else computed anew."""
-        means = [standing.mean for standing in turn.standings]
-        covariances = [standing.covariance for standing in turn.standings]
-        problem.economise(means, covariances)
+        means = [np.asarray(mean) for mean in state["means"]]
+        covariances = [np.asarray(each) for each in state["covariances"]]
         logs = problem.log_maps(means)
-        estimates = problem.evaluate(means, covariances, len(means) * [weights], logs)
-        renewed = _expect(weights, estimates, np.asarray(turn.proportions))
-        shares = _component_weights(weights, renewed.responsibilities)
-        parts = zip(turn.standings, estimates, shares, strict=True)
-        searches = [standing.on(new, own) for standing, new, own in parts]
-        return cls(problem, weights, renewed, searches)
+        shared = len(means) * [weights]
+        estimates = problem.evaluate(means, covariances, shared, logs)
+        model = cls(problem, weights, estimates, np.asarray(state["proportions"]))
+        if not problem.history:
+            model.record()
+        return model
 
-    @property
-    def standings(self) -> list[Standing]:
-        return [search.standing() for search in self.searches]
-
-    @property
-    def proportions(self) -> list[float]:
-        proportions: list[float] = self.mixture.proportions.tolist()
-        return proportions
-
-    @property
-    def objective(self) -> float:
-        return self.mixture.objective
-
-    @property
-    def stderr(self) -> float:
-        return self.mixture.stderr
-
-    def descend(self, steps: int, tol: float) -> bool:
-        """EM steps until one lowers the objective by less than `tol`."""
-        for _ in range(steps):
-            before = self.objective
-            _em_step(self, tol)
+    def descend(self, steps: int, tol: float) -> int:
+        """EM steps until one lowers the objective by less than `tol`; how many."""
+        for step in range(steps):
+            before = self.mixture.objective
+            self._em_step(tol)
             self.record()
-            if before - self.objective < tol:
-                return True
-        return False
+            self.converged = before - self.mixture.objective < tol
+            if self.converged:
+                return step + 1
+        return steps
+
+    def _em_step(self, tol: float) -> None:
+        """Best covariances and a step of every mean, then new responsibilities.
+
+        Responsibilities and covariances first settle for the means as they are, which
+        takes no geodesics.
+        """
+        weights, mixture = self.weights, self.mixture
+        for _ in range(_SETTLING_STEPS):
+            shares = _component_weights(weights, mixture.responsibilities)
+            estimates = _maximise_covariances(self.problem, shares, mixture)
+            settled = _expect(weights, estimates, weights @ mixture.responsibilities)
+            if mixture.objective - settled.objective < _SETTLED * tol:
+                break
+            mixture = settled
+        parts = zip(self.searches, estimates, shares, strict=True)
+        self.searches = [search.renewed(*part) for search, *part in parts]
+        starved = mixture.starved
+        fed = [each for k, each in enumerate(self.searches) if k not in starved]
+        advance(Likelihood(self.problem), fed, _SETTLED * tol)
+        self.mixture = _expect(
+            weights,
+            [search.spot for search in self.searches],
+            weights @ mixture.responsibilities,
+        )
 
     def record(self) -> None:
         """Add a step to the problem's history."""
         mixture = self.mixture
         self.problem.record(mixture.objective, mixture.estimates, mixture.proportions)
 
-
-def _refine(
-    problem: FitProblem, weights: Array, turn: Turn, tol: float
-) -> tuple[_Contender, bool]:
-    """Descend to the optimum; whether the stopping rule was met."""
-    renew = partial(_Contender.on, problem, weights)
-    contender = renew(turn)
-    if not problem.history:
-        contender.record()
-    return descend_in_turns(problem, contender, turn, renew, tol)
+    def state(self) -> dict[str, Any]:
+        """What it takes to go on."""
+        return {
+            "means": [search.spot.mean for search in self.searches],
+            "covariances": [search.spot.covariance for search in self.searches],
+            "proportions": self.mixture.proportions,
+        }
 
 
 def _search(
     problem: FitProblem,
     weights: Array,
-    rivals: Sequence[Array],
-    settings: FitSettings,
+    guesses: Sequence[Array],
+    rungs: Sequence[Fidelity],
     rng: np.random.Generator,
-) -> _Contender:
-    """The first guess that leads to the best mixture, on a rough version."""
-    n_components = rivals[0].shape[1]
-    rough, own, rows = problem.sample(weights, rng, n_components)
-    contenders = [
-        _first_mixture(rough, own, responsibilities[rows], rng)
-        for responsibilities in rivals
-    ]
-    tol = max(settings.tol, _ROUGH_TOL)
-    for contender in contenders:
-        contender.record()
-        contender.descend(settings.max_iter, tol)
-    if len(contenders) == 1:
-        return contenders[0]
-    return min(contenders, key=lambda each: _exact_objective(rough, own, each.mixture))
+) -> dict[str, Any]:
+    """The first guess that leads to the best mixture, on a rung of few data."""
+    ranking, descent = rungs
+    rough, own, rows = problem.at(descent, weights, rng)
+    found = []
+    for guess in guesses:
+        shares = _component_weights(own, guess[rows])
+        means = [_first_mean(rough, share, ranking, rng) for share in shares]
+        estimates = rough.profile(means, shares, rough.log_maps(means))
+        model = _Mixture(rough, own, estimates, own @ guess[rows], shares)
+        model.record()
+        model.descend(_SEARCH_STEPS, descent.tol)
+        found.append(model)
+    return min(found, key=lambda model: model.mixture.objective).state()
 
 
-def _exact_objective(
-    problem: FitProblem, weights: Array, mixture: MixtureEstimate
-) -> float:
-    """The objective under the exact volume element, which tells rivals apart.
-
-    The paper's volume element leaves out how the exponential map stretches. Its
-    objective falls where means leave the data for places from which much is stretched:
-    it serves to refine a mixture, and misleads in a choice between different ones.
-    """
-    exact = replace(problem, volume="exact")
-    estimates = exact.evaluate(
-        [each.mean for each in mixture.estimates],
-        [each.covariance for each in mixture.estimates],
-        len(mixture.estimates) * [weights],
-        [each.logs for each in mixture.estimates],
-    )
-    return _expect(weights, estimates, mixture.proportions).objective
-
-
-def _first_mixture(
-    rough: FitProblem,
-    weights: Array,
-    responsibilities: Array,
-    rng: np.random.Generator,
-) -> _Contender:
-    """A mixture from a guess of the responsibilities."""
-    shares = _component_weights(weights, responsibilities)
-    means = []
-    for share in shares:
-        part, own = rough.restricted(share, rng)
-        means.append(rank_starts(part, own, rng, _CANDIDATES)[0].mean)
-    estimates = rough.profile(means, shares)
-    mixture = _expect(weights, estimates, weights @ responsibilities)
-    searches = [MeanSearch(*part) for part in zip(estimates, shares, strict=True)]
-    return _Contender(rough, weights, mixture, searches)
+def _first_mean(
+    rough: FitProblem, weights: Array, ranking: Fidelity, rng: np.random.Generator
+) -> Array:
+    """The most central of a few data points as the mean of a component."""
+    part, own, _ = rough.at(ranking, weights, rng)
+    return np.asarray(central_points(part.metric, part.data, own, 1)[0])
 
 
 def least_squares_mixture(
@@ -289,51 +268,13 @@ def log_joint(
         return np.stack(columns, axis=1) + np.log(proportions)
 
 
-def _em_step(contender: _Contender, tol: float) -> None:
-    """Best covariances and a step of every mean, then new responsibilities.
-
-    Responsibilities and covariances first settle for the means as they are, which takes
-    no geodesics.
-    """
-    problem, weights = contender.problem, contender.weights
-    mixture = contender.mixture
-    for _ in range(_SETTLING_STEPS):
-        shares = _component_weights(weights, mixture.responsibilities)
-        estimates = _maximise_covariances(problem, shares, mixture)
-        settled = _expect(weights, estimates, weights @ mixture.responsibilities)
-        if mixture.objective - settled.objective < 0.1 * tol:
-            break
-        mixture = settled
-    searches = _resumed(contender.searches, estimates, shares)
-    starved = mixture.starved
-    fed = [search for k, search in enumerate(searches) if k not in starved]
-    advance(problem, fed, 0.1 * tol)
-    contender.searches = searches
-    contender.mixture = _expect(
-        weights,
-        [search.estimate for search in searches],
-        weights @ mixture.responsibilities,
-    )
-
-
-def _resumed(
-    searches: Sequence[MeanSearch],
-    estimates: Sequence[Estimate],
-    shares: Sequence[Array],
-) -> list[MeanSearch]:
-    return [
-        search.resumed(estimate, own)
-        for search, estimate, own in zip(searches, estimates, shares, strict=True)
-    ]
-
-
 def _maximise_covariances(
     problem: FitProblem, shares: Sequence[Array], mixture: MixtureEstimate
 ) -> list[Estimate]:
     """Best covariances for the current means; starved components stay as they are."""
     fed = [k for k in range(len(shares)) if k not in mixture.starved]
     old = [mixture.estimates[k] for k in fed]
-    solved = problem.profile_covariances(
+    solved = problem.profile(
         [each.mean for each in old],
         [shares[k] for k in fed],
         [each.logs for each in old],

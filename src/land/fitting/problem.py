@@ -1,16 +1,14 @@
 """What every way of fitting shares: the problem, evaluated at one mean or many.
 
-Everything here works on several means at once: the components of a mixture, rival
-starting points of one distribution, or a single mean. Their geodesics are computed in
-one batch.
+Everything here works on several means at once: the components of a mixture, candidates
+for one mean, or a single mean. Their geodesics are computed in one batch.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,8 +24,8 @@ from land.density.constant import (
 )
 from land.density.nodes import TangentNodes, Volume, ray_nodes
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
-from land.fitting.enclosure import Enclosure
 from land.fitting.estimate import Estimate, Snapshot, Step, Work, usable_tangents
+from land.fitting.fidelity import Fidelity
 from land.fitting.precision import solve_precision
 from land.geodesics import LogMap, log_map
 from land.metrics import Metric
@@ -43,19 +41,10 @@ _PLACEMENTS = 10
 # Share of the data's average variance that is added to every direction, so that data
 # without extent in a direction have a covariance, and none can collapse.
 _RIDGE = 1e-6
-# Searches look at so many of the data, with so many times fewer rays, and do not mind
-# small errors of geodesics or curves that are a little longer than others.
-_SAMPLED_DATA, _SAMPLED_DATA_PER_DIMENSION = 150, 10
-_ROUGHER = 6
-_ROUGH_TOL, _ROUGH_DIFFERENCE, _ROUGH_NEARBY, _ROUGH_TRIALS = 1e-3, 0.05, 1.5, 3
-# A descent on more data than this begins with samples of them, of these sizes for each
-# component if that is less than half of them: the optimum is so near then that one or
-# two steps on all data reach it. After the larger sample none may be needed.
-_MANY_DATA, _THINNED_DATA = 8000, (2000, 50_000)
-# Fits use so many times fewer rays if constants have a smaller standard error even so.
-_ECONOMIES, _ACCURATE = (4, 2), 5e-4
 # Data with less than this share of the largest weight need no new tangents.
-_NO_SAY = 1e-6
+_NEGLIGIBLE = 1e-6
+# Fewer rays than the final constants have are enough on the way to them.
+_FEWER_RAYS = 2
 
 
 @dataclass
@@ -69,27 +58,18 @@ class FitProblem:
     for weights w of the data that sum to one. Directions of the quadrature are drawn
     from the same seed every time, so the objective is a deterministic function.
 
-    Lengths on the scale of the data are in standard deviations of the fitted normal
-    distribution: `difference` is the step of numerical derivatives, `nearby` how far a
-    mean may move before its curves are sought anew. A line search makes at most so many
-    `trials`. Constants are computed with
-    `economy` times fewer rays than `n_samples` would allow.
-
     A `keeper` is handed the progress of the fit, as plain data, from time to time; a
     fit goes on from what was `kept` of an earlier one (see `progress`).
     """
 
     metric: Metric
     data: Array
-    volume: Volume = "paper"
+    volume: Volume = "exact"
     covariance_type: CovarianceType = COVARIANCE_TYPES["full"]
     n_samples: int = 3000
+    n_rays: int | None = None
     seed: int = 0
     tol: float = 1e-5
-    difference: float = 0.01
-    nearby: float = 0.25
-    trials: int = 6
-    economy: int = 1
     callback: Callable[[Step], None] | None = None
     keeper: Callable[[dict[str, Any]], None] | None = None
     kept: dict[str, Any] | None = None
@@ -98,119 +78,72 @@ class FitProblem:
     latest: Snapshot | None = None
     started: float = field(default_factory=time.perf_counter)
     whole: FitProblem | None = None
+    stage: str = "fit"
 
-    def sample(
-        self,
-        weights: Array,
-        rng: np.random.Generator,
-        n_components: int = 1,
-        *,
-        covariances: bool = True,
-    ) -> tuple[FitProblem, Array, NDArray[np.intp]]:
-        """A rough version: fewer data and rays. Also its weights, and the data's rows.
-
-        What it finds is told to the whole problem. If no `covariances` are wanted of
-        it, few data are enough in any number of dimensions.
-        """
-        most = _SAMPLED_DATA
-        if covariances:
-            most = max(most, _SAMPLED_DATA_PER_DIMENSION * self.metric.dim)
-        rows, own = _sample_rows(weights, most * (n_components + 1) // 2, rng)
-        rough = replace(
-            self,
-            data=self.data[rows],
-            n_samples=-(-self.n_samples // _ROUGHER),
-            tol=max(self.tol, _ROUGH_TOL),
-            difference=_ROUGH_DIFFERENCE,
-            nearby=_ROUGH_NEARBY,
-            trials=_ROUGH_TRIALS,
-            history=[],
-            whole=self,
+    @property
+    def most_rays(self) -> int:
+        """Rays of the final constants."""
+        return rays_for(
+            self.n_samples, self.covariance_type.n_entries(self.metric.dim)
         )
-        rough.enclosure = self.enclosure
-        return rough, own, rows
 
-    def thinned(
-        self, weights: Array, rng: np.random.Generator, n_components: int = 1
-    ) -> Iterator[tuple[FitProblem, Array]]:
-        """The same with ever larger samples of many data, and their weights.
+    @property
+    def rays_on_the_way(self) -> int:
+        """Rays of the constants until then."""
+        return -(-self.most_rays // _FEWER_RAYS)
 
-        What they find is told to the whole problem.
+    def at(
+        self, fidelity: Fidelity, weights: Array, rng: np.random.Generator
+    ) -> tuple[FitProblem, Array, NDArray[np.intp]]:
+        """The problem as a rung of the ladder sees it, its weights, the data's rows.
+
+        What is found there is told to the whole problem.
         """
-        for size in _THINNED_DATA:
-            most = size * n_components
-            if np.sum(weights > 0.0) <= max(_MANY_DATA, 2 * most):
-                return
-            rows, own = _sample_rows(weights, most, rng)
-            part = replace(
-                self,
-                data=self.data[rows],
-                history=[],
-                whole=self,
-                keeper=None,
-                kept=None,
-            )
-            part.enclosure = self.enclosure
-            yield part, own
+        part = replace(self, n_rays=fidelity.n_rays, stage=fidelity.stage, whole=self)
+        if fidelity.stage == "fit":
+            return part, weights, np.arange(len(weights))
+        rows, own = _sample_rows(weights, fidelity.n_rows, rng)
+        part.data, part.history = self.data[rows], []
+        return part, own, rows
 
-    def restricted(
-        self, weights: Array, rng: np.random.Generator
-    ) -> tuple[FitProblem, Array]:
-        """A rough version for data that weigh differently: even fewer of them."""
-        rows, own = _sample_rows(weights, _SAMPLED_DATA // 2, rng)
-        part = replace(self, data=self.data[rows])
-        part.enclosure = self.enclosure
-        return part, own
+    @staticmethod
+    def matter(weights: Array) -> NDArray[np.bool_]:
+        """Which data have a say in what a component is."""
+        return np.asarray(weights > _NEGLIGIBLE * weights.max())
 
     @property
     def ridge(self) -> float:
         """Variance that is added to every direction of the tangent space."""
         return _RIDGE * max(float(np.mean(np.var(self.data, axis=0))), 1e-300)
 
-    @cached_property
-    def enclosure(self) -> Enclosure:
-        """Where means may be."""
-        return Enclosure(self.data, self.ridge)
-
     def log_maps(
-        self, means: Sequence[Array], near: Sequence[LogMap] | None = None
-    ) -> list[LogMap]:
-        """Tangents of the data at each mean, starting from curves of nearby means."""
-        every = np.ones(len(self.data), dtype=bool)
-        guesses = None if near is None else LogMap.concatenate(near)
-        return self._map_rows(means, len(means) * [every], guesses)
-
-    def update_log_maps(
         self,
         means: Sequence[Array],
-        old: Sequence[LogMap],
-        weights: Sequence[Array],
-        *,
-        near: bool,
+        near: Sequence[LogMap] | None = None,
+        weights: Sequence[Array] | None = None,
     ) -> list[LogMap]:
-        """Tangents at means that have moved, of the data that have a say there.
+        """Tangents of the data at each mean, starting from curves at nearby means.
 
-        Data without weight keep their old tangents. Curves start from the old ones if
-        the means are `near` those of before.
+        With `weights`, data whose weight is negligible keep their tangents there.
         """
-        needed = [own > _NO_SAY * own.max() for own in weights]
-        guesses = None
-        if near:
-            pairs = zip(old, needed, strict=True)
-            guesses = LogMap.concatenate(
-                [logs.take(np.flatnonzero(rows)) for logs, rows in pairs]
-            )
+        every = np.ones(len(self.data), dtype=bool)
+        if near is None or weights is None:
+            guesses = None if near is None else LogMap.concatenate(near)
+            return self._map_rows(means, len(means) * [every], guesses)
+        needed = [self.matter(own) for own in weights]
+        if all(rows.all() for rows in needed):
+            return self._map_rows(means, needed, LogMap.concatenate(near))
+        pairs = list(zip(near, needed, strict=True))
+        guesses = LogMap.concatenate(
+            [logs.take(np.flatnonzero(rows)) for logs, rows in pairs]
+        )
         merged = []
-        for rows, before, new in zip(
-            needed, old, self._map_rows(means, needed, guesses), strict=True
+        for new, (old, rows) in zip(
+            self._map_rows(means, needed, guesses), pairs, strict=True
         ):
-            if rows.all():
-                merged.append(new)
-                continue
-            kept = before.take(np.flatnonzero(~rows))
+            kept = old.take(np.flatnonzero(~rows))
             places = np.concatenate([np.flatnonzero(rows), np.flatnonzero(~rows)])
-            both = LogMap.concatenate([new, kept])
-            merged.append(both.take(np.argsort(places)))
+            merged.append(LogMap.concatenate([new, kept]).take(np.argsort(places)))
         return merged
 
     def _map_rows(
@@ -244,12 +177,10 @@ class FitProblem:
     ) -> list[TangentNodes]:
         """Quadrature nodes at each mean, placed for its covariance.
 
-        `unseen` nodes lie in directions that no fit has adapted itself to, and there is
-        no economy with them.
+        `unseen` nodes are for final constants: more of them, in directions that no fit
+        has adapted itself to.
         """
-        effort = self.n_samples if unseen else -(-self.n_samples // self.economy)
-        n_entries = self.covariance_type.n_entries(self.metric.dim)
-        n_rays = rays_for(effort, self.volume, n_entries)
+        n_rays = self.most_rays if unseen else self.n_rays or self.rays_on_the_way
         rng = np.random.default_rng([self.seed, int(unseen)])
         factors = [cholesky(covariance) for covariance in covariances]
         placed = ray_nodes(
@@ -264,16 +195,6 @@ class FitProblem:
         )
         self.work.exp_maps += sum(nodes.n_maps for nodes in placed)
         return placed
-
-    def economise(self, means: Sequence[Array], covariances: Sequence[Array]) -> None:
-        """Use no more rays than these means and covariances need."""
-        precisions = [invert(covariance) for covariance in covariances]
-        for self.economy in _ECONOMIES:
-            pairs = zip(self.nodes(means, covariances), precisions, strict=True)
-            constants = [summarise(*pair, self.tol) for pair in pairs]
-            if max(constant.stderr for constant in constants) < _ACCURATE:
-                return
-        self.economy = 1
 
     def second_moment(self, logs: LogMap, weights: Array) -> Array:
         """Weighted second moment of the data's tangents, kept from being singular.
@@ -315,25 +236,13 @@ class FitProblem:
         self,
         means: Sequence[Array],
         weights: Sequence[Array],
-        guesses: Sequence[Array] | None = None,
-    ) -> list[Estimate]:
-        """The objective at each mean, minimised over the covariance.
-
-        For a fixed mean the objective is convex in the precision, so this is unique.
-        """
-        logs = self.log_maps(means)
-        return self.profile_covariances(means, weights, logs, guesses)
-
-    def profile_covariances(
-        self,
-        means: Sequence[Array],
-        weights: Sequence[Array],
         logs: Sequence[LogMap],
         guesses: Sequence[Array] | None = None,
         nodes: Sequence[TangentNodes] | None = None,
     ) -> list[Estimate]:
-        """Like `profile`, for means whose log maps are known.
+        """The objective at means with known log maps, minimised over the covariance.
 
+        For a fixed mean the objective is convex in the precision, so this is unique.
         Nodes that were placed for the guesses are used as long as they serve.
         """
         moments = [
@@ -414,7 +323,7 @@ class FitProblem:
             n_log_maps=self.work.log_maps,
             n_exp_maps=self.work.exp_maps,
             seconds=time.perf_counter() - self.started,
-            stage="fit" if self.whole is None else "search",
+            stage=self.stage,
         )
         self.history.append(step)
         if self.callback is not None:

@@ -1,20 +1,18 @@
 """What an interrupted fit needs to go on: small arrays, as plain data for a file.
 
-Fits keep their progress where everything else is computed anew anyway: after the search
-for a start, and whenever curves are renewed. One that goes on from there takes the same
-steps, to the last digit, as one that was never interrupted.
+Fits keep their progress where everything else is computed anew anyway: on a new rung of
+the ladder, and every few steps. One that goes on from there takes the same steps, to
+the last digit, as one that was never interrupted.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from land.fitting.descent import Standing
 from land.fitting.estimate import Step
 from land.fitting.problem import FitProblem
 
@@ -30,7 +28,6 @@ def keep(problem: FitProblem, **state: Any) -> None:
             {
                 "history": [asdict(step) for step in problem.history],
                 "work": asdict(problem.work),
-                "economy": problem.economy,
                 "seconds": time.perf_counter() - problem.started,
                 **state,
             }
@@ -46,25 +43,10 @@ def restore(problem: FitProblem) -> Plain | None:
     problem.history[:] = [
         Step(**step | {"means": np.asarray(step["means"])}) for step in kept["history"]
     ]
-    problem.work.log_maps, problem.work.exp_maps = (
-        kept["work"]["log_maps"],
-        kept["work"]["exp_maps"],
-    )
-    problem.economy = kept["economy"]
+    problem.work.log_maps = kept["work"]["log_maps"]
+    problem.work.exp_maps = kept["work"]["exp_maps"]
     problem.started = time.perf_counter() - kept["seconds"]
     return kept
-
-
-def unpack_standings(plain: Sequence[Plain]) -> list[Standing]:
-    """Standings from plain data."""
-    return [Standing(**_with_arrays(each)) for each in plain]
-
-
-def _with_arrays(plain: Plain) -> Plain:
-    return {
-        name: np.asarray(value) if isinstance(value, list) else value
-        for name, value in plain.items()
-    }
 
 
 def plain_data(value: Any) -> Any:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.fitting.estimate import Estimate
+from land.fitting.fidelity import ladder
 from land.fitting.least_squares import fit_least_squares
 from land.fitting.maximum_likelihood import fit_maximum_likelihood
 from land.fitting.paper import fit_as_in_paper
 from land.fitting.problem import FitProblem
-from land.fitting.starts import central_start
+from land.fitting.starts import central_points
 
 Array = NDArray[np.float64]
 Method = Literal["ml", "least_squares"]
@@ -85,4 +86,7 @@ def _first_mean(
     if init == "random":
         chances = weights / weights.sum()
         return np.asarray(problem.data[rng.choice(len(problem.data), p=chances)])
-    return central_start(problem, weights, rng)
+    n_rows = int(np.sum(weights > 0.0))
+    ranking = ladder(n_rows, 1, problem.metric.dim, problem.rays_on_the_way, 1.0)[0]
+    part, own, _ = problem.at(ranking, weights, rng)
+    return np.asarray(central_points(part.metric, part.data, own, 1)[0])

@@ -9,11 +9,11 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import device
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.exponential import MAX_STEPS, Arrivals, integrate
-from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
+from land.geodesics.jacobi import dense, transverse_frames
+from land.geodesics.newton import finish_curves
 from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.solution import Connections
 from land.metrics import Metric
@@ -78,8 +78,9 @@ def exp_jacobian(
     check_metric(metric, base=base_points)
     metric.prepare(len(flat))
     metric, center = metric.centred()
-    arrivals = _integrate_fields(metric, starts - center, flat, tol, max_steps)
-    jacobians = arrivals.position[:, 1:].transpose(0, 2, 1)
+    jacobians, arrivals = _integrate_fields(
+        metric, starts - center, flat, tol, max_steps
+    )
     signs, log_dets = np.linalg.slogdet(jacobians)
     return ExpJacobian(
         jacobians=jacobians.reshape(*shape, dim, dim),
@@ -92,43 +93,72 @@ def exp_jacobian(
 
 def _integrate_fields(
     metric: Metric, starts: Array, tangents: Array, tol: float, max_steps: int
-) -> Arrivals:
-    """Geodesics, and the Jacobi fields that vanish at their starts."""
+) -> tuple[Array, Arrivals]:
+    """DExp at tangents (n, D), from the Jacobi fields across the geodesics."""
     n, dim = starts.shape
-    position = np.zeros((n, dim + 1, dim))
-    position[:, 0] = starts
-    velocity = np.concatenate(
-        [tangents[:, None], np.broadcast_to(np.eye(dim), (n, dim, dim))], axis=1
-    )
-    return integrate(metric, position, velocity, np.empty(0), tol, max_steps)
+    tensors = dense(metric.host_tensors(starts), dim)
+    across = transverse_frames(tensors, tangents)
+    position = np.zeros((n, dim if dim != 2 else 2, dim))
+    velocity = np.zeros_like(position)
+    position[:, 0], velocity[:, 0] = starts, tangents
+    if dim == 2:
+        velocity[:, 1, 0] = 1.0
+    else:
+        velocity[:, 1:] = across.transpose(0, 2, 1)
+    arrivals = integrate(metric, position, velocity, np.empty(0), tol, max_steps)
+    ends, speeds = arrivals.position[:, 0], arrivals.velocity[:, 0]
+    if dim == 2:
+        usable = np.isfinite(ends).all(axis=1, keepdims=True)
+        there = dense(metric.host_tensors(np.where(usable, ends, starts)), dim)
+        fields = arrivals.position[:, 1, 0, None, None] * transverse_frames(
+            there, speeds
+        )
+    else:
+        fields = arrivals.position[:, 1:].transpose(0, 2, 1)
+    # Along the geodesic the derivative is its velocity, across it the fields.
+    momenta = np.einsum("nij,nj->ni", tensors, tangents)
+    squares = np.einsum("ni,ni->n", momenta, tangents)[:, None, None]
+    moving = squares > 0.0
+    along = speeds[:, :, None] * momenta[:, None] / np.where(moving, squares, 1.0)
+    jacobians = along + fields @ across.transpose(0, 2, 1) @ tensors
+    return np.where(moving, jacobians, np.eye(dim)), arrivals
 
 
-def jacobians_along(metric: Metric, solution: Connections, targets: Array) -> Array:
-    """DExp at the tangents of known geodesics, (n, D, D); NaN where it is not found.
+def derivatives_along(
+    metric: Metric, solution: Connections, targets: Array
+) -> tuple[Array, Array]:
+    """Jacobians and responses of known geodesics, (n, D, D); NaN where not found.
 
-    Where Newton's method is used it comes with its last step, along a curve that ends
-    at the target. Integration starts from a tangent that is never exact, and on a long
-    way errors grow.
+    Most come with the solution. The others take a step of Newton's method, along a
+    curve that ends at the target. Integration starts from a tangent that is never
+    exact, and on a long way errors grow; it is what is left in many dimensions, for the
+    jacobians only.
     """
     n, dim = targets.shape
-    jacobians = np.full((n, dim, dim), np.nan)
-    waiting = solution.converged.copy()
-    if dim <= MOST_DIMENSIONS and device().newton:
+    if not solution.jacobians.shape[1]:
+        jacobians = np.full((n, dim, dim), np.nan)
+        responses = jacobians
+    else:
+        jacobians, responses = solution.jacobians.copy(), solution.responses.copy()
+        waiting = solution.converged & ~np.isfinite(jacobians).all(axis=(1, 2))
         for which, curves in solution.final_meshes():
+            rows = np.flatnonzero(waiting[which])
+            if not len(rows):
+                continue
+            own, kept = which[rows], curves.take(rows)
             done = finish_curves(
                 metric,
-                solution.bases[which],
-                targets[which],
-                curves.rates,
-                curves.widths,
+                solution.bases[own],
+                targets[own],
+                kept.rates,
+                kept.widths,
                 _SMALLEST,
             )
-            found = done.found & waiting[which]
-            jacobians[which[found]] = done.jacobians[found]
-            waiting[which[found]] = False
-    left = np.flatnonzero(waiting)
+            jacobians[own[done.found]] = done.jacobians[done.found]
+            responses[own[done.found]] = done.responses[done.found]
+    left = np.flatnonzero(solution.converged & ~np.isfinite(jacobians).all(axis=(1, 2)))
     if len(left):
-        arrivals = _integrate_fields(
+        found, arrivals = _integrate_fields(
             metric,
             solution.bases[left],
             solution.tangents[left],
@@ -136,8 +166,8 @@ def jacobians_along(metric: Metric, solution: Connections, targets: Array) -> Ar
             MAX_STEPS,
         )
         good = ~arrivals.failed
-        jacobians[left[good]] = arrivals.position[good, 1:].transpose(0, 2, 1)
-    return jacobians
+        jacobians[left[good]] = found[good]
+    return jacobians, responses
 
 
 @overload

@@ -16,9 +16,9 @@ from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.connection import connect
 from land.geodesics.graph import Polylines
-from land.geodesics.jacobian import jacobians_along
+from land.geodesics.jacobian import derivatives_along
 from land.geodesics.problem import check_metric, pair_up
-from land.geodesics.search import shortest_connections
+from land.geodesics.search import moved_connections, shortest_connections
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 
@@ -76,11 +76,26 @@ class LogMap:
         and more accurate on long ways. NaN where a geodesic did not converge or the
         derivative could not be computed. Computed when first asked for.
         """
-        with jax.enable_x64(True):
-            jacobians = jacobians_along(self._metric, self._solution, self._targets)
         with np.errstate(invalid="ignore"):
-            values = np.linalg.slogdet(jacobians)[1]
+            values = np.linalg.slogdet(self._derivatives[0])[1]
         return np.asarray(values).reshape(self.lengths.shape)
+
+    @property
+    def responses(self) -> Array | None:
+        """Minus the derivatives of the tangents in the base, (..., D, D).
+
+        In coordinates. NaN where a geodesic did not converge; None where Newton's
+        method is not used, which has them: in many dimensions.
+        """
+        if not self._solution.responses.shape[1]:
+            return None
+        responses = self._derivatives[1]
+        return responses.reshape(*self.lengths.shape, *responses.shape[1:])
+
+    @cached_property
+    def _derivatives(self) -> tuple[Array, Array]:
+        with jax.enable_x64(True):
+            return derivatives_along(self._metric, self._solution, self._targets)
 
     def take(self, rows: NDArray[np.intp]) -> LogMap:
         """Some of the items of a result with one leading axis."""
@@ -134,7 +149,9 @@ def log_map(
         Where they end.
     curves : LogMap or array_like of shape (..., k + 1, D), optional
         First guesses: an earlier result for nearby bases and points, or curves at
-        equally spaced times. Their ends are moved to `base` and `points`.
+        equally spaced times. Their ends are moved to `base` and `points`. Geodesics
+        that start from an earlier result are compared with their neighbours, as new
+        ones are; those that start from given curves stay near them.
     tol : float
         Relative error allowed in lengths and tangents.
     max_iter : int
@@ -168,8 +185,11 @@ def log_map(
     bases, targets = bases - center, targets - center
     if curves is None:
         solution = shortest_connections(metric, bases, targets, tol, max_iter)
+    elif isinstance(curves, LogMap):
+        earlier = _earlier_curves(curves, shape, dim)
+        solution = moved_connections(metric, bases, targets, earlier, tol, max_iter)
     else:
-        guesses = _first_guesses(curves, center, bases, targets, shape)
+        guesses = _given_curves(curves, center, bases, targets, shape)
         solution = connect(metric, bases, targets, guesses, tol, max_iter)
     return LogMap(
         tangents=solution.tangents.reshape(*shape, dim),
@@ -185,19 +205,11 @@ def log_map(
     )
 
 
-def _first_guesses(
-    curves: ArrayLike | LogMap,
-    center: Array,
-    bases: Array,
-    targets: Array,
-    shape: tuple[int, ...],
-) -> Polylines | Connections:
-    """First guesses from an earlier result, or from a user's curves."""
-    if not isinstance(curves, LogMap):
-        return _given_curves(curves, center, bases, targets, shape)
+def _earlier_curves(curves: LogMap, shape: tuple[int, ...], dim: int) -> Connections:
+    """Geodesics of an earlier result for as many points."""
     if curves.lengths.shape != shape:
         raise ValueError(
-            f"curves must be a result for points of shape {(*shape, bases.shape[1])}, "
+            f"curves must be a result for points of shape {(*shape, dim)}, "
             f"got one of shape {curves.tangents.shape}"
         )
     return curves._solution

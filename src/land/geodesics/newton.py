@@ -53,6 +53,8 @@ class Finished:
     jacobians : ndarray of shape (n, D, D)
         Derivatives of the exponential map at the tangents. They belong to the curves
         before the last step, whose size `change` is.
+    responses : ndarray of shape (n, D, D)
+        Minus the derivatives of the tangents in the bases, in coordinates.
     speeds : ndarray of shape (n,)
         On average over the curve; for a geodesic it is the length.
     change : ndarray of shape (n,)
@@ -68,6 +70,7 @@ class Finished:
     tangents: Array
     end_velocities: Array
     jacobians: Array
+    responses: Array
     speeds: Array
     change: Array
     minimal: Mask
@@ -105,6 +108,7 @@ def finish_curves(
         tangents=np.full((n, dim), np.nan),
         end_velocities=np.full((n, dim), np.nan),
         jacobians=np.full((n, dim, dim), np.nan),
+        responses=np.full((n, dim, dim), np.nan),
         speeds=np.full(n, np.nan),
         change=np.full(n, np.inf),
         minimal=np.zeros(n, dtype=bool),
@@ -143,6 +147,7 @@ def _enter(result: Finished, rows: Indices, step: Finished) -> None:
         "tangents",
         "end_velocities",
         "jacobians",
+        "responses",
         "speeds",
         "change",
         "minimal",
@@ -166,9 +171,11 @@ def _step(
     systems, forces, tensors = in_blocks(_equations, (block,), metric, *rows)
     answers = _solve(systems, forces).reshape(n, elements, order, dim, 2 * dim + 1)
     states = _states(answers, widths)
-    fundamental, rest = states[:, -1, :, :dim], states[:, -1, :, dim]
-    arrival = (targets - bases)[..., None] - rest[:, :dim, None]
-    tangents = _solve(fundamental[:, :dim], arrival)[..., 0]
+    jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
+    arrival = (targets - bases)[..., None] - rest
+    displaced = states[:, -1, :dim, dim + 1 :]
+    solved = _solve(jacobians, np.concatenate([arrival, displaced], axis=2))
+    tangents, responses = solved[..., 0], solved[..., 1:]
     state = (states[..., :dim] @ tangents[:, None, :, None])[..., 0] + states[..., dim]
     state[:, :-1, dim:] *= widths[:, :, None]
     inner = (answers[..., :-1] @ state[:, :-1, None, :, None])[..., 0]
@@ -185,7 +192,8 @@ def _step(
         rates=moved,
         tangents=tangents,
         end_velocities=state[:, -1, dim:],
-        jacobians=fundamental[:, :dim],
+        jacobians=jacobians,
+        responses=responses,
         speeds=np.sqrt(squared_speeds),
         change=np.where(np.isfinite(change), change, np.inf),
         minimal=np.all(on_the_way > 0.0, axis=1),
@@ -254,8 +262,8 @@ def _equations(
 def _states(answers: Array, widths: Array) -> Array:
     """Positions and velocities at the ends of elements, base first.
 
-    Linear in the initial velocity: (n, e + 1, 2 D, D + 1), the last column is what is
-    there without it.
+    Linear in the initial velocity: (n, e + 1, 2 D, 2 D + 1), column D is what is there
+    without it, and those after it are derivatives in the base.
     """
     n, elements, _, dim, _ = answers.shape
     # Positions and velocities at the end of an element, from those at its start.
@@ -266,14 +274,15 @@ def _states(answers: Array, widths: Array) -> Array:
     transfer[..., :dim, :dim] += eye
     transfer[..., :dim, dim : 2 * dim] += eye
     transfer[..., dim:, dim : 2 * dim] += eye
-    states = np.zeros((n, elements + 1, 2 * dim, dim + 1))
+    states = np.zeros((n, elements + 1, 2 * dim, 2 * dim + 1))
     states[:, 0, dim:, :dim] = eye
+    states[:, 0, :dim, dim + 1 :] = eye
     for index in range(elements):
         width = widths[:, index, None, None]
         state = states[:, index].copy()
         state[:, dim:] *= width
         following = transfer[:, index, :, :-1] @ state
-        following[..., -1] += transfer[:, index, :, -1]
+        following[..., dim] += transfer[:, index, :, -1]
         following[:, dim:] /= width
         states[:, index + 1] = following
     return states

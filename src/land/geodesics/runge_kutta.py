@@ -16,7 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import DOP853
 
-from land.geodesics.equation import acceleration_and_tensor, jacobi_acceleration
+from land.geodesics.equation import (
+    acceleration_and_curvature,
+    acceleration_and_tensor,
+    jacobi_acceleration,
+)
 from land.geodesics.slots import select
 from land.metrics import Metric
 from land.metrics.tensors import squared_norm
@@ -37,7 +41,9 @@ _SMALLEST_STEP = 1e-12
 class RayState(NamedTuple):
     """A block of geodesics on their way from t = 0 to t = 1.
 
-    Row 0 of the second axis is the geodesic, further rows are Jacobi fields along it.
+    Row 0 of the second axis is the geodesic, further rows are Jacobi fields along it,
+    in coordinates. In the plane one further row is two solutions (s, c) of the scalar
+    Jacobi equation y'' + K l^2 y = 0, with K the Gauss curvature and l the length.
     Fields are NumPy arrays on the way in and JAX arrays inside.
     """
 
@@ -46,7 +52,7 @@ class RayState(NamedTuple):
     position: Any  # (n, r, D)
     velocity: Any  # (n, r, D)
     acceleration: Any  # (n, r, D)
-    unit: Any  # (n, r) squared length against which errors are measured
+    unit: Any  # (n, r) squared length against which errors are measured at least
     samples: Any  # (n, n_times, r, D) all rows at the requested times
     attempts: Any  # (n,) steps tried
     running: Any  # (n,)
@@ -111,6 +117,10 @@ def _equation(
     if position.shape[1] == 1:
         acceleration, tensors = acceleration_and_tensor(metric, x, v)
         return acceleration[:, None], tensors
+    if metric.dim == 2:
+        acceleration, curvature, tensors = acceleration_and_curvature(metric, x, v)
+        pull = (curvature * squared_norm(tensors, v))[:, None]
+        return jnp.stack([acceleration, -pull * position[:, 1]], axis=1), tensors
     acceleration, fields, tensors = jacobi_acceleration(
         metric, x, v, position[:, 1:], velocity[:, 1:]
     )
@@ -118,11 +128,22 @@ def _equation(
 
 
 def _row_norms(tensors: jax.Array, rows: jax.Array) -> jax.Array:
-    """Squared metric lengths of every row: (n, r, D) -> (n, r)."""
+    """Squared lengths of every row: (n, r, D) -> (n, r).
+
+    In the metric; scalar Jacobi fields are pure numbers.
+    """
+    if rows.shape[1] > 1 and rows.shape[2] == 2:
+        geodesics = squared_norm(tensors, rows[:, 0])
+        return jnp.stack([geodesics, jnp.sum(rows[:, 1] ** 2, axis=1)], axis=1)
     expanded = tensors[:, None]
     return squared_norm(
         jnp.broadcast_to(expanded, (*rows.shape[:2], *tensors.shape[1:])), rows
     )
+
+
+def _field_norms(tensors: jax.Array, rows: jax.Array) -> jax.Array:
+    """Squared lengths of the Jacobi fields; none for the geodesics."""
+    return _row_norms(tensors, rows).at[:, 0].set(0.0)
 
 
 def _load(
@@ -133,7 +154,8 @@ def _load(
     velocity: jax.Array,
 ) -> RayState:
     acceleration, tensors = _equation(metric, position, velocity, fresh)
-    unit = _row_norms(tensors, velocity)
+    speeds = _row_norms(tensors, velocity)
+    unit = jnp.maximum(speeds, _field_norms(tensors, position))
     # Time in which the velocity would change by its own size.
     turn = jnp.sqrt(unit[:, 0] / _row_norms(tensors, acceleration)[:, 0])
     still = unit[:, 0] == 0.0
@@ -263,8 +285,10 @@ def _error(
             used = stages[: len(weights)]
             errors = jnp.tensordot(jnp.asarray(weights), used, axes=1)
             total += _row_norms(tensors, step[:, None, None] * errors)
-        return total / state.unit
+        return total / unit
 
+    # Fields that grow are right relative to what they have become.
+    unit = jnp.maximum(state.unit, _field_norms(tensors, state.position))
     fifth, third = squared(DOP853.E5), squared(DOP853.E3)
     scale = jnp.sqrt(fifth + 0.01 * third)
     errors = jnp.where(scale == 0.0, 0.0, fifth / scale)

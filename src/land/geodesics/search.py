@@ -70,6 +70,21 @@ def shortest_connections(
     return solution
 
 
+def moved_connections(
+    metric: Metric,
+    bases: Array,
+    targets: Array,
+    earlier: Connections,
+    tol: float,
+    max_iter: int,
+) -> Connections:
+    """The same from geodesics between nearby bases and targets."""
+    solution = connect(metric, bases, targets, earlier, tol, max_iter)
+    if metric.landmarks is not None:
+        _shorten_by_neighbours(metric, bases, targets, tol, max_iter, solution)
+    return solution
+
+
 def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indices]:
     """Geodesics that start from the graph, and those that follow them."""
     everyone = np.arange(len(bases))

@@ -10,36 +10,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.geodesics.collocation import PiecewiseCurves
+from land.geodesics.newton import MOST_DIMENSIONS
 from land.geodesics.slots import Indices, Mask
 
 Array = NDArray[np.float64]
 
 
-_ARRAYS = ("bases", "tangents", "end_velocities", "lengths", "converged", "n_iter")
+_VALUES = (
+    "tangents",
+    "end_velocities",
+    "lengths",
+    "converged",
+    "jacobians",
+    "responses",
+)
+_ARRAYS = ("bases", *_VALUES, "n_iter")
 
 
 @dataclass
 class Connections:
-    """Geodesics between pairs of points, with their curves grouped by mesh."""
+    """Geodesics between pairs of points, with their curves grouped by mesh.
+
+    `jacobians` are derivatives of the exponential map at the tangents, `responses`
+    minus those of the tangents in the bases: NaN where Newton's method had no part, and
+    empty in dimensions where it never has.
+    """
 
     bases: Array
     tangents: Array
     end_velocities: Array
     lengths: Array
     converged: NDArray[np.bool_]
+    jacobians: Array
+    responses: Array
     n_iter: NDArray[np.int64]
     meshes: list[tuple[Indices, PiecewiseCurves]]
 
     @classmethod
     def at_rest(cls, bases: Array) -> Connections:
         """Geodesics that stay where they are."""
-        n = len(bases)
+        n, dim = bases.shape
+        side = dim if dim <= MOST_DIMENSIONS else 0
+        eyes = np.broadcast_to(np.eye(side), (n, side, side))
         return cls(
             bases=bases,
             tangents=np.zeros_like(bases),
             end_velocities=np.zeros_like(bases),
             lengths=np.zeros(n),
             converged=np.ones(n, dtype=bool),
+            jacobians=eyes.copy(),
+            responses=eyes.copy(),
             n_iter=np.zeros(n, dtype=np.int64),
             meshes=[],
         )
@@ -112,7 +132,7 @@ class Connections:
         better = np.where(same, shorter, others.converged)
         mine = which[better]
         self.n_iter[which] += others.n_iter
-        for name in ("tangents", "end_velocities", "lengths", "converged"):
+        for name in _VALUES:
             getattr(self, name)[mine] = getattr(others, name)[better]
         self.meshes += [(which[own], curves) for own, curves in others.restrict(better)]
 

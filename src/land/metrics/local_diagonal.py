@@ -21,6 +21,7 @@ from land.metrics.variances import (
     Source,
     all_data,
     local_variances,
+    variances_in_the_plane,
 )
 
 Array = NDArray[np.float64]
@@ -161,6 +162,19 @@ class LocalDiagonalMetric(Metric):
         scaled = (points - self.center) / self.sigma
         variances = local_variances(scaled, self._source)
         return 1.0 / (self.sigma**2 * variances + self.rho)
+
+    def plane_jet(
+        self, points: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Tensors, slopes and the curvature's second derivatives from one sum."""
+        scaled = (points - self.center) / self.sigma
+        variances, slopes, across = variances_in_the_plane(scaled, self._source)
+        tensors = 1.0 / (self.sigma**2 * variances + self.rho)
+        # Derivatives of 1 / h, with h in units of sigma^2 and x in units of sigma.
+        falls = self.sigma * slopes * tensors[:, None] ** 2
+        steep = jnp.stack([slopes[:, 1, 0], slopes[:, 0, 1]], axis=1)
+        bends = 2.0 * (self.sigma * steep) ** 2 * tensors**3 - across * tensors**2
+        return tensors, -falls, jnp.sum(bends, axis=1)
 
     @property
     def _source(self) -> Source:
