@@ -11,12 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from land._validation import check_count, check_covariance, check_points
-from land.density.nodes import (
-    TangentNodes,
-    Volume,
-    ray_nodes,
-    volumes_at,
-)
+from land.density.cut_locus import within_cut_locus
+from land.density.nodes import TangentNodes, Volume, ray_nodes, volumes_at
 from land.geodesics.problem import check_metric
 from land.metrics import Metric
 
@@ -49,6 +45,9 @@ class LogConstant:
         Initial value problems that were solved for them.
     n_failed : int
         How many of those failed and were left out.
+    double_counted : float
+        Mass past the cut locus, relative to that within it: points that are reached on
+        a shorter way and must not count twice. It is not part of `value`.
     """
 
     value: float
@@ -57,6 +56,7 @@ class LogConstant:
     n_nodes: int
     n_maps: int
     n_failed: int
+    double_counted: float = 0.0
 
 
 def log_constant(
@@ -85,8 +85,8 @@ def log_constant(
         The covariance, in tangent coordinates at the mean.
     volume : {"exact", "paper"}
         ``"exact"`` integrates over the manifold, as the paper defines the constant
-        (Eq. 6): ``m(v) = sqrt|M(Exp v)| |det DExp(v)|``, each point once as far as
-        conjugate points tell. ``"paper"`` leaves out the determinant, as the paper
+        (Eq. 6): ``m(v) = sqrt|M(Exp v)| |det DExp(v)|`` up to the cut locus, so that
+        each point counts once. ``"paper"`` leaves out the determinant, as the paper
         does on the way to its Eq. 7, in normal coordinates of the tangent space:
         ``m(v) = sqrt|M(Exp v)| sqrt|M(mean)|``.
     n_samples : int
@@ -134,7 +134,13 @@ def log_constant(
         normal = rng.standard_normal((n_samples, metric.dim))
         nodes = monte_carlo_nodes(metric, center, factor, normal, volume, tol)
     _warn_about_failures(nodes)
-    return summarise(nodes, invert(factor @ factor.T), tol)
+    precision, double_counted = invert(factor @ factor.T), 0.0
+    if volume == "exact":
+        shares = model_shares(nodes, precision)
+        ((nodes, double_counted),) = within_cut_locus(
+            metric, [center], [nodes], [shares], tol
+        )
+    return summarise(nodes, precision, tol, double_counted)
 
 
 def rays_for(n_samples: int, n_entries: int) -> int:
@@ -143,7 +149,9 @@ def rays_for(n_samples: int, n_entries: int) -> int:
     return max(fewest, -(-n_samples // SAMPLES_PER_RAY))
 
 
-def summarise(nodes: TangentNodes, precision: Array, tol: float) -> LogConstant:
+def summarise(
+    nodes: TangentNodes, precision: Array, tol: float, double_counted: float = 0.0
+) -> LogConstant:
     """The constant for a precision, from nodes placed for a similar one."""
     terms = log_terms(nodes, precision)
     total = float(logsumexp(terms))
@@ -161,6 +169,7 @@ def summarise(nodes: TangentNodes, precision: Array, tol: float) -> LogConstant:
         n_nodes=len(terms),
         n_maps=nodes.n_maps,
         n_failed=nodes.n_failed,
+        double_counted=double_counted,
     )
 
 
@@ -214,13 +223,14 @@ def monte_carlo_nodes(
 ) -> TangentNodes:
     """The paper's Eq. 8: tangents L z for standard normal draws z."""
     tangents = normal @ factor.T
-    _, log_volumes, failed = volumes_at(metric, mean, tangents, volume, tol)
+    points, log_volumes, failed = volumes_at(metric, mean, tangents, volume, tol)
     log_normaliser = 0.5 * len(mean) * np.log(2.0 * np.pi)
     log_density = -0.5 * np.sum(normal**2, axis=1) - log_normaliser
     log_density -= np.linalg.slogdet(factor)[1]
     good = ~failed
     return TangentNodes(
         tangents=tangents[good],
+        points=points[good],
         log_weights=-log_density[good] - np.log(good.sum()),
         log_volumes=log_volumes[good],
         groups=np.arange(int(good.sum())),

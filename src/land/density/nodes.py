@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Volume = Literal["exact", "paper"]
 
 # Rays end where the standard normal has this much mass left beyond.
-_TAIL = 1e-10
+TAIL = 1e-10
 # Each group of directions is an even filling of the sphere on its own: the spread of
 # the groups' answers is a (cautious) measure of the error of their mean. Four groups
 # agreed by chance too often.
@@ -42,6 +42,8 @@ class TangentNodes:
     Attributes
     ----------
     tangents : ndarray of shape (n, D)
+    points : ndarray of shape (n, D)
+        Exp(v), where the tangents lead.
     log_weights : ndarray of shape (n,)
         Logarithms of the weights of the rule for the Lebesgue measure dv.
     log_volumes : ndarray of shape (n,)
@@ -63,6 +65,7 @@ class TangentNodes:
     """
 
     tangents: Array
+    points: Array
     log_weights: Array
     log_volumes: Array
     groups: NDArray[np.int64]
@@ -105,7 +108,7 @@ def ray_nodes(
         Tolerance of the exponential maps.
     """
     dim = metric.dim
-    reach = float(np.sqrt(chi2.isf(_TAIL, dim)))
+    reach = float(np.sqrt(chi2.isf(TAIL, dim)))
     nodes, weights = np.polynomial.legendre.leggauss(n_radii)
     fractions = (nodes + 1.0) / 2.0
     radii = reach * fractions
@@ -129,6 +132,7 @@ def ray_nodes(
         placed.append(
             TangentNodes(
                 tangents=tangents.reshape(-1, dim),
+                points=found.points[good].reshape(-1, dim),
                 log_weights=np.tile(radial + np.linalg.slogdet(factor)[1], n_good),
                 log_volumes=found.log_volumes[good].reshape(-1),
                 groups=np.repeat(groups[good - k * count], n_radii),
@@ -178,6 +182,8 @@ class RayVolumes:
     across : ndarray of shape (n, D, D - 1) or None
         See `TangentNodes`.
     failed : ndarray of shape (n,)
+    log_volume_at_base : ndarray of shape (n, 1)
+        Where all rays start.
     """
 
     points: Array
@@ -185,6 +191,7 @@ class RayVolumes:
     hessians: Array | None
     across: Array | None
     failed: NDArray[np.bool_]
+    log_volume_at_base: Array
 
 
 @in_float64
@@ -220,13 +227,16 @@ def volumes_along_rays(
             found.hessians,
             found.across,
             found.failed,
+            here,
         )
     arrivals = integrate(
         metric, starts[:, None], rays[:, None], fractions, tol, MAX_STEPS
     )
     points = arrivals.samples[:, :, 0]
     log_volumes = here + metric.log_volume(points)
-    return RayVolumes(center + points, log_volumes, None, None, arrivals.failed)
+    return RayVolumes(
+        center + points, log_volumes, None, None, arrivals.failed, 2.0 * here
+    )
 
 
 # Times at which a single tangent is looked at for conjugate points on the way.

@@ -1,9 +1,9 @@
-"""Exact draws by rejection, under an envelope read off the quadrature rays.
+"""Exact draws: a direction by rejection, a radius along its ray, each point once.
 
-The whitened tangent space is cut into cells, a ring of radii times a set of directions
-closest to one ray, and the volume element is bounded in each cell by what was seen on
-the ray and its neighbours. Proposals are thinned to that envelope before any geodesic
-is followed, and by the volume element itself afterwards.
+A direction is drawn in proportion to the mass of its ray, which one solve tells; the
+radius from the density along the ray, by inverting its distribution function. Draws
+past the cut locus are rejected: their points are reached on a shorter way, and have
+their density there.
 """
 
 from __future__ import annotations
@@ -12,25 +12,30 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
 from scipy.spatial import KDTree
 from scipy.stats import chi2
 
-from land.density.nodes import Volume, sphere_directions, volumes_along_rays
+from land.density.cut_locus import is_shortest
+from land.density.nodes import (
+    TAIL,
+    Volume,
+    sphere_directions,
+    volumes_along_rays,
+)
 from land.geodesics import exp_map
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-_RINGS = 48
-_RADII_PER_RING = 3
-_RAYS = 512
-_SMALLEST_BATCH, _LARGEST_BATCH = 1024, 8192
-# The envelope exceeds the largest volume seen in a cell and its neighbours by this
-# factor; a draw above it is detected, the envelope raised, and the sampling restarted.
-_SAFETY = 1.4
-_RESTARTS = 50
-_TAIL = 1e-10
+# Rays that show where the mass is; directions are proposed in proportion to the largest
+# on neighbouring rays, and at least to this share of the average.
+_PILOTS, _FLOOR = 256, 0.1
+# Nodes on a ray, and how much finer its distribution function is interpolated.
+_RADII, _FINER = 48, 8
+_SMALLEST_BATCH, _LARGEST_BATCH = 256, 4096
+# Batches after which a model is given up whose mass cannot be found.
+_MOST_BATCHES = 1000
 
 
 @dataclass(frozen=True)
@@ -43,15 +48,12 @@ class Draws:
     tangents : ndarray of shape (n, D)
         Log of the points at the mean.
     acceptance : float
-        Share of the proposals followed along a geodesic that were accepted.
-    restarts : int
-        How often the envelope had to be raised; the last run was under a valid one.
+        Share of the rays that were followed on which a draw lies.
     """
 
     points: Array
     tangents: Array
     acceptance: float
-    restarts: int
 
 
 def draw(
@@ -65,117 +67,128 @@ def draw(
 ) -> Draws:
     """Draw tangents with density proportional to m(v) N(v; 0, L L^T), and map them.
 
-    The draws are independent, and exact wherever the envelope holds.
+    The draws are independent. They are exact if the largest mass of a ray, relative to
+    what its neighbours promised, was among the rays that were followed.
     """
-    envelope = _Envelope(metric, mean, factor, volume, rng, tol)
-    for restarts in range(_RESTARTS):
-        kept: list[Array] = []
-        n_kept = n_followed = 0
-        valid = True
-        while n_kept < n and valid:
-            rate = max(n_kept / max(n_followed, 1), 0.1)
-            size = int(np.clip((n - n_kept) / rate, _SMALLEST_BATCH, _LARGEST_BATCH))
-            tangents, cells = envelope.propose(size, rng)
-            log_volumes = envelope.log_volumes(tangents)
-            valid = envelope.holds(cells, log_volumes)
-            bounds = envelope.values[cells]
-            accepted = np.log(rng.uniform(size=size)) < log_volumes - bounds
-            kept.append(tangents[accepted])
-            n_kept += int(accepted.sum())
-            n_followed += size
-        if valid:
-            chosen = np.concatenate(kept)[:n]
-            points = exp_map(metric, mean, chosen, tol=tol).points
-            return Draws(points, chosen, n_kept / n_followed, restarts)
+    rays = _Rays(metric, mean, factor, volume, tol)
+    proposals = _Directions(rays, rng)
+    tangents, ratios, levels = np.empty((0, len(mean))), np.empty(0), np.empty(0)
+    shortest = np.empty(0, dtype=bool)
+    points = np.empty((0, len(mean)))
+    for _ in range(_MOST_BATCHES):
+        # A ray's level is fixed when it is drawn: if the bound has to be raised later,
+        # the rays drawn so far are judged again, and none is wasted.
+        chosen = levels < ratios / max(ratios.max(initial=0.0), 1e-300)
+        new = np.flatnonzero(chosen & np.isnan(points[:, 0]))
+        if len(new):
+            points[new] = exp_map(metric, mean, tangents[new], tol=tol).points
+            if volume == "exact":
+                bases = np.broadcast_to(mean, points[new].shape)
+                shortest[new] = is_shortest(
+                    metric, bases, tangents[new], points[new], tol
+                )
+        rows = np.flatnonzero(chosen & shortest)
+        if len(rows) >= n:
+            rows = rows[:n]
+            return Draws(points[rows], tangents[rows], len(rows) / (rows[-1] + 1))
+        rate = max(len(rows) / max(len(ratios), 1), 0.05) if len(ratios) else 0.5
+        missing = (n - len(rows)) / rate
+        size = int(np.clip(missing, _SMALLEST_BATCH, _LARGEST_BATCH))
+        directions, promises = proposals.draw(size, rng)
+        masses, radii = rays.draw_radii(directions, rng)
+        tangents = np.concatenate([tangents, (radii[:, None] * directions) @ factor.T])
+        ratios = np.concatenate([ratios, masses / promises])
+        levels = np.concatenate([levels, rng.uniform(size=size)])
+        points = np.concatenate([points, np.full((size, len(mean)), np.nan)])
+        shortest = np.concatenate([shortest, np.ones(size, dtype=bool)])
     raise RuntimeError(
-        f"sampling found no envelope of the volume element in {_RESTARTS} attempts; "
-        "try a smaller covariance or a larger rho"
+        "sampling found hardly any mass where the model should have it; try a smaller "
+        "covariance or a larger rho"
     )
 
 
-class _Envelope:
-    """Upper bounds of log m on cells of the whitened tangent space."""
+class _Rays:
+    """Rays from the mean, with the density along each."""
 
     def __init__(
-        self,
-        metric: Metric,
-        mean: Array,
-        factor: Array,
-        volume: Volume,
-        rng: np.random.Generator,
-        tol: float,
+        self, metric: Metric, mean: Array, factor: Array, volume: Volume, tol: float
     ) -> None:
         self.metric, self.mean, self.factor = metric, mean, factor
         self.volume, self.tol = volume, tol
-        dim = len(mean)
-        self.edges = np.sqrt(chi2.isf(_TAIL, dim)) * np.linspace(0.0, 1.0, _RINGS + 1)
-        self.below = chi2.cdf(self.edges**2, dim)
-        directions, _ = sphere_directions(dim, _RAYS, rng)
-        self.tree = KDTree(directions)
-        seen = self._along_rays(directions)
-        # The largest value on the neighbouring rays, then in the neighbouring rings.
-        _, near = self.tree.query(directions, min(2 * dim + 1, len(directions)))
-        seen = seen[near.reshape(len(directions), -1)].max(axis=1)
-        padded = np.pad(seen, ((0, 0), (1, 1)), mode="edge")
-        stacked = np.stack([padded[:, :-2], padded[:, 1:-1], padded[:, 2:]])
-        self.values = stacked.max(axis=0) + np.log(_SAFETY)  # (directions, rings)
+        self.reach = float(np.sqrt(chi2.isf(TAIL, len(mean))))
+        self.fractions = np.arange(1, _RADII + 1) / _RADII
+        self.fine = np.linspace(0.0, 1.0, _RADII * _FINER + 1)
 
-    def propose(
-        self, size: int, rng: np.random.Generator
-    ) -> tuple[Array, tuple[Indices, Indices]]:
-        """Tangents from the normal distribution times the envelope, and their cells."""
-        highest = self.values.max(axis=0)
-        log_mass = np.log(np.diff(self.below)) + highest
-        chances = np.exp(log_mass - log_mass.max())
-        chances /= chances.sum()
-        whitened: list[Array] = []
-        rays: list[Indices] = []
-        rings: list[Indices] = []
-        found = 0
-        while found < size:
-            ring = rng.choice(len(chances), size=size, p=chances)
-            normal = rng.standard_normal((size, len(self.mean)))
-            normal /= np.linalg.norm(normal, axis=1)[:, None]
-            _, ray = self.tree.query(normal)
-            excess = self.values[ray, ring] - highest[ring]
-            kept = np.log(rng.uniform(size=size)) < excess
-            span = self.below[ring + 1] - self.below[ring]
-            share = self.below[ring] + rng.uniform(size=size) * span
-            radii = np.sqrt(chi2.ppf(share, len(self.mean)))
-            whitened.append((radii[:, None] * normal)[kept])
-            rays.append(ray[kept])
-            rings.append(ring[kept])
-            found += int(kept.sum())
-        cells = np.concatenate(rays)[:size], np.concatenate(rings)[:size]
-        return np.concatenate(whitened)[:size] @ self.factor.T, cells
-
-    def log_volumes(self, tangents: Array) -> Array:
-        """Values log m at tangents; none where a geodesic cannot be followed."""
-        values, failed = volumes_along_rays(
-            self.metric, self.mean, tangents, np.ones(1), self.volume, self.tol
-        )
-        return np.where(failed, -np.inf, values[:, 0])
-
-    def holds(self, cells: tuple[Indices, Indices], log_volumes: Array) -> bool:
-        """Whether the envelope is above all values; it is raised where it is not."""
-        if np.all(log_volumes <= self.values[cells]):
-            return True
-        np.maximum.at(self.values, cells, log_volumes + np.log(_SAFETY))
-        return False
-
-    def _along_rays(self, directions: Array) -> Array:
-        """Largest log m in every ring of every ray."""
-        fractions = (np.arange(_RINGS * _RADII_PER_RING) + 0.5) / (
-            _RINGS * _RADII_PER_RING
-        )
-        log_volumes, failed = volumes_along_rays(
+    def densities(self, directions: Array) -> Array:
+        """Along rays in whitened directions, at the fine fractions: (n, fine)."""
+        found = volumes_along_rays(
             self.metric,
             self.mean,
-            self.edges[-1] * directions @ self.factor.T,
-            fractions,
+            self.reach * directions @ self.factor.T,
+            self.fractions,
             self.volume,
             self.tol,
         )
-        log_volumes[failed] = np.max(log_volumes[~failed], initial=0.0)
-        by_ring = log_volumes.reshape(len(directions), _RINGS, _RADII_PER_RING)
-        return np.asarray(by_ring.max(axis=2))
+        volumes = np.exp(np.where(found.failed[:, None], -np.inf, found.log_volumes))
+        start = np.exp(found.log_volume_at_base)
+        values = np.concatenate([start, volumes], axis=1)
+        knots = np.concatenate([[0.0], self.fractions])
+        # Monotone between nodes, so that nothing is left past a conjugate point.
+        smooth = PchipInterpolator(knots, values, axis=1)(self.fine)
+        radii = self.reach * self.fine
+        radial = radii ** (len(self.mean) - 1) * np.exp(-0.5 * radii**2)
+        return np.asarray(smooth * radial)
+
+    def masses(self, directions: Array) -> Array:
+        """The integrals of the densities."""
+        return np.asarray(self.densities(directions).sum(axis=1))
+
+    def draw_radii(
+        self, directions: Array, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Masses of rays, and a radius on each."""
+        densities = self.densities(directions)
+        steps = 0.5 * (densities[:, 1:] + densities[:, :-1])
+        below = np.cumsum(steps, axis=1)
+        masses = below[:, -1]
+        goals = rng.uniform(size=len(masses)) * masses
+        cell = np.minimum((below < goals[:, None]).sum(axis=1), steps.shape[1] - 1)
+        rows = np.arange(len(masses))
+        rest = goals - (below[rows, cell] - steps[rows, cell])
+        left, right = densities[rows, cell], densities[rows, cell + 1]
+        # Within a cell the density is linear: its distribution function a parabola.
+        root = np.sqrt(np.maximum(left**2 + 2.0 * (right - left) * rest, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(left + root > 0.0, 2.0 * rest / (left + root), 0.0)
+        width = self.reach * (self.fine[1] - self.fine[0])
+        return masses, width * (cell + np.clip(share, 0.0, 1.0))
+
+
+class _Directions:
+    """Whitened directions, in proportion to what pilot rays promise."""
+
+    def __init__(self, rays: _Rays, rng: np.random.Generator) -> None:
+        self.dim = len(rays.mean)
+        directions, _ = sphere_directions(self.dim, _PILOTS, rng)
+        self.tree = KDTree(directions)
+        masses = rays.masses(directions)
+        _, near = self.tree.query(directions, min(2 * self.dim + 1, len(directions)))
+        promises = masses[near.reshape(len(directions), -1)].max(axis=1)
+        self.promises = np.maximum(promises, _FLOOR * masses.mean())
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Directions, and the promises in proportion to which they were drawn."""
+        found, count = [], 0
+        while count < size:
+            normal = rng.standard_normal((2 * size, self.dim))
+            normal /= np.linalg.norm(normal, axis=1)[:, None]
+            _, cell = self.tree.query(normal)
+            keep = rng.uniform(size=len(cell)) * self.promises.max() < (
+                self.promises[cell]
+            )
+            found.append((normal[keep], self.promises[cell[keep]]))
+            count += int(keep.sum())
+        directions, promises = (
+            np.concatenate(part)[:size] for part in zip(*found, strict=True)
+        )
+        return directions, promises

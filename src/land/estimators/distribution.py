@@ -87,6 +87,9 @@ class LAND(RiemannianDensity):
         Its standard error.
     effective_samples_ : float
         Effective number of quadrature nodes behind it.
+    double_counted_ : float
+        Mass past the cut locus, relative to that within it. Geodesics there are not the
+        shortest ones; the constant does not count it, and `sample` does not draw it.
     objective_ : float
         Mean negative log likelihood with respect to the metric's volume.
     history_ : list of Step
@@ -282,6 +285,7 @@ class LAND(RiemannianDensity):
         self.log_constant_ = estimate.log_constant.value
         self.log_constant_stderr_ = estimate.log_constant.stderr
         self.effective_samples_ = estimate.log_constant.effective_samples
+        self.double_counted_ = estimate.log_constant.double_counted
         self.objective_ = estimate.objective
 
     def _components(self) -> list[Component]:

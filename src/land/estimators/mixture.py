@@ -73,7 +73,8 @@ class LANDMixture(RiemannianDensity):
     means_ : ndarray of shape (K, D)
     covariances_, precisions_ : ndarray of shape (K, D, D)
         In tangent coordinates at the means; matrices for every `covariance_type`.
-    log_constants_, log_constants_stderr_ : ndarray of shape (K,)
+    log_constants_, log_constants_stderr_, double_counted_ : ndarray of shape (K,)
+        See `LAND`.
     objective_ : float
         Mean negative log likelihood with respect to the metric's volume.
     history_, converged_, interrupted_, n_iter_, n_failed_log_maps_
@@ -282,6 +283,7 @@ class LANDMixture(RiemannianDensity):
         constants = [each.log_constant for each in estimates]
         self.log_constants_ = np.array([each.value for each in constants])
         self.log_constants_stderr_ = np.array([each.stderr for each in constants])
+        self.double_counted_ = np.array([each.double_counted for each in constants])
 
     def _components(self) -> list[Component]:
         parts = zip(self.means_, self.precisions_, self.log_constants_, strict=True)

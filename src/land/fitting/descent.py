@@ -152,6 +152,9 @@ class Objective(Protocol):
     def negligible(self, spot: Any, tol: float) -> float:
         """A fall of the objective that a tolerance does not care for."""
 
+    def reliable(self, spot: Any, before: Any) -> bool:
+        """Whether the value is known well enough to go there."""
+
 
 def descend(
     objective: Objective,
@@ -225,7 +228,9 @@ def _line_search(
         rejected = []
         for (search, direction, length), spot in zip(waiting, spots, strict=True):
             slope = float(search.gradient @ direction)
-            rise = np.inf if spot is None else spot.objective - search.spot.objective
+            rise = np.inf
+            if spot is not None and objective.reliable(spot, search.spot):
+                rise = spot.objective - search.spot.objective
             if rise < _SETTINGS.armijo * length * slope:
                 assert spot is not None
                 search.accept(spot)

@@ -119,6 +119,10 @@ class Variance:
         """What a mean tangent costs that is short, relative to the spread."""
         return 0.5 * tol**2
 
+    def reliable(self, spot: VarianceSpot, before: VarianceSpot) -> bool:
+        """Always."""
+        return True
+
 
 def empirical_covariance(problem: FitProblem, weights: Array, logs: LogMap) -> Array:
     """Second moment of the tangents with the paper's 1 / (N - 1)."""

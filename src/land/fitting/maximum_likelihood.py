@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 # if they are not farther behind than this.
 _CANDIDATES, _COMPARED, _BEHIND = 4, 2, 0.1
 _SEARCH_STEPS = 6
+# Standard error of log C beyond which no step leads.
+_WORST_ERROR = 0.1
 
 
 class Likelihood:
@@ -55,6 +57,11 @@ class Likelihood:
     def negligible(self, spot: Estimate, tol: float) -> float:
         """The tolerance; the constant is not known better than its error."""
         return max(tol, 0.1 * spot.log_constant.stderr)
+
+    def reliable(self, spot: Estimate, before: Estimate) -> bool:
+        """Not where quadrature misses so much of the constant that it looks small."""
+        worst = max(_WORST_ERROR, before.log_constant.stderr)
+        return spot.log_constant.stderr <= worst
 
     def start(
         self,

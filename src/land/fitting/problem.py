@@ -19,9 +19,11 @@ from land.density.constant import (
     cholesky,
     invert,
     log_terms,
+    model_shares,
     rays_for,
     summarise,
 )
+from land.density.cut_locus import within_cut_locus
 from land.density.nodes import TangentNodes, Volume, ray_nodes
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step, Work, usable_tangents
@@ -38,6 +40,11 @@ _TOO_NARROW, _TOO_WIDE = 0.5, 1.6
 # What such nodes say about covariances far outside of them is worth nothing.
 _NARROWEST, _WIDEST = 0.1, 4.0
 _PLACEMENTS = 10
+# Covariances are at most so many times the second moment of their data. The density is
+# then nearly constant on them; beyond that, quadrature would be all there is to it.
+_FLAT = 25.0
+# Mass that was counted twice on the way matters if it is larger than this.
+_MATTERS = 0.005
 # Share of the data's average variance that is added to every direction, so that data
 # without extent in a direction have a covariance, and none can collapse.
 _RIDGE = 1e-6
@@ -209,15 +216,41 @@ class FitProblem:
     def verify(
         self, estimates: Sequence[Estimate], weights: Sequence[Array]
     ) -> list[Estimate]:
-        """Fitted components with constants from unseen directions.
+        """Fitted components with constants that count every point once.
 
-        Covariances in many dimensions flatter the directions they were fitted on.
+        They come from directions that no fit has adapted itself to: covariances in many
+        dimensions flatter those that they were fitted on. Where mass was counted twice
+        on the way, covariances were held back by it, and are solved for again.
         """
         means = [each.mean for each in estimates]
-        covariances = [each.covariance for each in estimates]
         logs = [each.logs for each in estimates]
-        nodes = self.nodes(means, covariances, unseen=True)
-        parts = zip(means, covariances, weights, logs, nodes, strict=True)
+        covariances = [each.covariance for each in estimates]
+        for _ in range(_PLACEMENTS):
+            nodes = self.nodes(means, covariances, unseen=True)
+            if self.volume == "paper":
+                lost = [0.0] * len(nodes)
+                break
+            precisions = [invert(covariance) for covariance in covariances]
+            shares = [
+                model_shares(own, precision)
+                for own, precision in zip(nodes, precisions, strict=True)
+            ]
+            found = within_cut_locus(self.metric, means, nodes, shares, self.tol)
+            nodes, lost = [each[0] for each in found], [each[1] for each in found]
+            self.work.log_maps += sum(len(own.across) for own in nodes)
+            well_placed = True
+            for k, own in enumerate(nodes):
+                if lost[k] < _MATTERS:
+                    continue
+                moment = self.second_moment(logs[k], weights[k])
+                precision = solve_precision(
+                    moment, own, precisions[k], self.covariance_type
+                )
+                covariances[k], serve = _trusted(precision, covariances[k], moment)
+                well_placed &= serve
+            if well_placed:
+                break
+        parts = zip(means, covariances, weights, logs, nodes, lost, strict=True)
         return [self.assemble(*part) for part in parts]
 
     def evaluate(
@@ -261,7 +294,7 @@ class FitProblem:
                 precision = solve_precision(
                     moments[k], own, invert(before), self.covariance_type
                 )
-                covariances[k], well_placed = _trusted(precision, before)
+                covariances[k], well_placed = _trusted(precision, before, moments[k])
                 if well_placed:
                     settled.add(k)
             waiting = [k for k in waiting if k not in settled]
@@ -279,11 +312,12 @@ class FitProblem:
         weights: Array,
         logs: LogMap,
         nodes: TangentNodes,
+        double_counted: float = 0.0,
     ) -> Estimate:
         """An estimate from its parts; nothing is mapped."""
         precision = invert(covariance)
         moment = self.second_moment(logs, weights)
-        constant = summarise(nodes, precision, self.tol)
+        constant = summarise(nodes, precision, self.tol, double_counted)
         return Estimate(
             mean=np.asarray(mean, dtype=np.float64),
             covariance=covariance,
@@ -342,15 +376,25 @@ def _sample_rows(
     return chosen, np.full(most, 1.0 / most)
 
 
-def _trusted(precision: Array, placed: Array) -> tuple[Array, bool]:
-    """The covariance, kept near the one that nodes were placed for; if they serve it.
+def _trusted(precision: Array, placed: Array, moment: Array) -> tuple[Array, bool]:
+    """The covariance, kept within bounds; and if nodes placed for another serve it.
 
-    Bounds are on the eigenvalues in units of the placed covariance.
+    Bounds are on eigenvalues in units of the covariance that nodes were placed for, and
+    in units of the data's second moment.
     """
-    factor = cholesky(placed)
-    whitened = factor.T @ precision @ factor
-    values, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
-    scales = 1.0 / np.maximum(values, 1e-300)
+    wanted, scales = _clipped(invert(precision), placed, _NARROWEST, _WIDEST)
     serve = bool(scales.min() > _TOO_NARROW and scales.max() < _TOO_WIDE)
-    root = factor @ vectors * np.sqrt(np.clip(scales, _NARROWEST, _WIDEST))
-    return root @ root.T, serve
+    covariance, shares = _clipped(wanted, moment, 0.0, _FLAT)
+    return covariance, serve or bool(shares.max() > _FLAT)
+
+
+def _clipped(
+    covariance: Array, unit: Array, least: float, most: float
+) -> tuple[Array, Array]:
+    """A covariance with eigenvalues within bounds, in a unit; what they were there."""
+    factor = cholesky(unit)
+    half = np.linalg.solve(factor, covariance)
+    whitened = np.linalg.solve(factor, half.T)
+    scales, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
+    root = factor @ vectors * np.sqrt(np.clip(scales, least, most))
+    return root @ root.T, scales

@@ -9,15 +9,19 @@ from scipy.spatial.distance import cdist
 
 Array = NDArray[np.float64]
 
-# Share of the local variance on the data. Leaving the data then makes a way longer by
-# at most sqrt(1 + 1 / share), a factor of 2.1: enough to keep geodesics on a circle.
-_SHARE, _TOKEN = 0.3, 0.1
+# Width of the kernel in units of the typical size of a neighbourhood, and rho as a share
+# of the local variance on the data. Of the values tried (docs/choosing.md), these came
+# near the best held-out density on curves, and lose next to nothing on plain clouds.
+# Smaller ones follow the noise of the data, larger ones not their shape.
+_WIDTH, _SHARE = 2.0, 1.0
+# Share of sigma that stands for the local variance where no neighbour is within reach.
+_TOKEN = 0.1
 _SAMPLE = 2000
 _BLOCK = 2**22
 
 
 def automatic_sigma(data: Array) -> float:
-    """Median distance of a point to its k-th neighbour, k = ceil(sqrt(N) / 2).
+    """Twice the median distance to the k-th neighbour, k = ceil(sqrt(N) / 2).
 
     Neighbourhoods of that size shrink as data accumulate and still hold ever more
     points, so that the metric follows the data and not their noise. Multiplying the
@@ -28,11 +32,11 @@ def automatic_sigma(data: Array) -> float:
         raise ValueError("sigma='auto' needs at least 2 different rows of data")
     k = min(int(np.ceil(0.5 * np.sqrt(len(points)))), len(points) - 1)
     distances, _ = KDTree(points).query(_some(points, _SAMPLE), k + 1)
-    return float(np.median(distances[:, -1]))
+    return _WIDTH * float(np.median(distances[:, -1]))
 
 
 def automatic_rho(data: Array, sigma: float) -> float:
-    """Three tenths of the local variance h on the data, averaged over directions.
+    """The local variance h on the data, averaged over directions.
 
     The median over the data is taken. Like h, rho grows with the number of data in a
     neighbourhood, and multiplying data and sigma by c multiplies it by c^2.
