@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import land
-from land.geodesics import connection, jacobian, search
+from land.geodesics import connection, search
 from land.geodesics.collocation import fit_polylines
 from land.geodesics.newton import finish_curves
 
@@ -27,8 +27,7 @@ def many():
 def without(patch, **changes):
     """Pretend that the device is another one."""
     other = dataclasses.replace(connection.device(), **changes)
-    for module in (connection, jacobian):
-        patch.setattr(module, "device", lambda: other)
+    patch.setattr(connection, "device", lambda: other)
 
 
 def curves_of(logs):

@@ -201,7 +201,6 @@ def _finish(
         solution.lengths[own] = lengths[accurate]
         solution.tangents[own] = finished.tangents[accurate]
         solution.end_velocities[own] = finished.end_velocities[accurate]
-        solution.jacobians[own] = finished.jacobians[accurate]
         solution.responses[own] = finished.responses[accurate]
         solution.converged[own] = True
         solution.meshes.append(
@@ -377,7 +376,7 @@ def _store(
     solution.tangents[which] = lower(ends.inverse_base[which], start)
     solution.end_velocities[which] = lower(ends.inverse_end[which], outcome.multiplier)
     solution.converged[which] = outcome.accurate(tol)
-    solution.jacobians[which] = solution.responses[which] = np.nan
+    solution.responses[which] = np.nan
     solution.n_iter[which] += outcome.iterations
     curves = PiecewiseCurves(ends.bases[which], outcome.rates, batch.widths)
     solution.meshes.append((which, curves))

@@ -124,39 +124,22 @@ def _integrate_fields(
     return np.where(moving, jacobians, np.eye(dim)), arrivals
 
 
-def derivatives_along(
-    metric: Metric, solution: Connections, targets: Array
-) -> tuple[Array, Array]:
-    """Jacobians and responses of known geodesics, (n, D, D); NaN where not found.
+def jacobians_along(metric: Metric, solution: Connections, targets: Array) -> Array:
+    """DExp at the tangents of known geodesics, (n, D, D); NaN where it is not found.
 
-    Most come with the solution. The others take a step of Newton's method, along a
-    curve that ends at the target. Integration starts from a tangent that is never
-    exact, and on a long way errors grow; it is what is left in many dimensions, for the
-    jacobians only.
+    It comes with a step of Newton's method, along a curve that ends at the target.
+    Integration starts from a tangent that is never exact, and on a long way errors
+    grow; it is what is left in many dimensions.
     """
     n, dim = targets.shape
-    if not solution.jacobians.shape[1]:
-        jacobians = np.full((n, dim, dim), np.nan)
-        responses = jacobians
-    else:
-        jacobians, responses = solution.jacobians.copy(), solution.responses.copy()
-        waiting = solution.converged & ~np.isfinite(jacobians).all(axis=(1, 2))
-        for which, curves in solution.final_meshes():
-            rows = np.flatnonzero(waiting[which])
-            if not len(rows):
-                continue
-            own, kept = which[rows], curves.take(rows)
-            done = finish_curves(
-                metric,
-                solution.bases[own],
-                targets[own],
-                kept.rates,
-                kept.widths,
-                _SMALLEST,
-            )
-            jacobians[own[done.found]] = done.jacobians[done.found]
-            responses[own[done.found]] = done.responses[done.found]
-    left = np.flatnonzero(solution.converged & ~np.isfinite(jacobians).all(axis=(1, 2)))
+    jacobians = np.full((n, dim, dim), np.nan)
+    if solution.has_responses:
+        everyone = np.arange(n)
+        done, _ = _newton_derivatives(metric, solution, targets, everyone)
+        jacobians[:] = done
+    known = np.isfinite(jacobians).all(axis=(1, 2))
+    jacobians[~solution.converged] = np.nan
+    left = np.flatnonzero(solution.converged & ~known)
     if len(left):
         found, arrivals = _integrate_fields(
             metric,
@@ -167,7 +150,48 @@ def derivatives_along(
         )
         good = ~arrivals.failed
         jacobians[left[good]] = found[good]
-    return jacobians, responses
+    return jacobians
+
+
+def responses_along(metric: Metric, solution: Connections, targets: Array) -> Array:
+    """Minus the derivatives of tangents in their bases, (n, D, D); NaN if not found.
+
+    Most come with the solution, from the last step of Newton's method.
+    """
+    responses = solution.responses.copy()
+    missing = solution.converged & ~np.isfinite(responses).all(axis=(1, 2))
+    if missing.any():
+        left = np.flatnonzero(missing)
+        _, responses[left] = _newton_derivatives(metric, solution, targets, left)
+    return responses
+
+
+def _newton_derivatives(
+    metric: Metric, solution: Connections, targets: Array, rows: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Jacobians and responses of some of the geodesics, by Newton's method."""
+    n, dim = targets.shape
+    jacobians, responses = np.full((2, n, dim, dim), np.nan)
+    wanted = np.zeros(n, dtype=bool)
+    wanted[rows] = True
+    for which, curves in solution.final_meshes():
+        own = np.flatnonzero(wanted[which])
+        if not len(own):
+            continue
+        kept, own = curves.take(own), which[own]
+        done = finish_curves(
+            metric,
+            solution.bases[own],
+            targets[own],
+            kept.rates,
+            kept.widths,
+            _SMALLEST,
+        )
+        jacobians[own[done.found]] = done.jacobians[done.found]
+        responses[own[done.found]] = done.responses[done.found]
+    at_rest = solution.lengths == 0.0
+    jacobians[at_rest] = responses[at_rest] = np.eye(dim)
+    return jacobians[rows], responses[rows]
 
 
 @overload

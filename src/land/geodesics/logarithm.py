@@ -16,7 +16,7 @@ from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.connection import connect
 from land.geodesics.graph import Polylines
-from land.geodesics.jacobian import derivatives_along
+from land.geodesics.jacobian import jacobians_along, responses_along
 from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.search import moved_connections, shortest_connections
 from land.geodesics.solution import Connections
@@ -76,26 +76,24 @@ class LogMap:
         and more accurate on long ways. NaN where a geodesic did not converge or the
         derivative could not be computed. Computed when first asked for.
         """
+        with jax.enable_x64(True):
+            jacobians = jacobians_along(self._metric, self._solution, self._targets)
         with np.errstate(invalid="ignore"):
-            values = np.linalg.slogdet(self._derivatives[0])[1]
+            values = np.linalg.slogdet(jacobians)[1]
         return np.asarray(values).reshape(self.lengths.shape)
 
-    @property
+    @cached_property
     def responses(self) -> Array | None:
         """Minus the derivatives of the tangents in the base, (..., D, D).
 
         In coordinates. NaN where a geodesic did not converge; None where Newton's
         method is not used, which has them: in many dimensions.
         """
-        if not self._solution.responses.shape[1]:
+        if not self._solution.has_responses:
             return None
-        responses = self._derivatives[1]
-        return responses.reshape(*self.lengths.shape, *responses.shape[1:])
-
-    @cached_property
-    def _derivatives(self) -> tuple[Array, Array]:
         with jax.enable_x64(True):
-            return derivatives_along(self._metric, self._solution, self._targets)
+            found = responses_along(self._metric, self._solution, self._targets)
+        return found.reshape(*self.lengths.shape, *found.shape[1:])
 
     def take(self, rows: NDArray[np.intp]) -> LogMap:
         """Some of the items of a result with one leading axis."""

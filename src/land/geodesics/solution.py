@@ -16,14 +16,7 @@ from land.geodesics.slots import Indices, Mask
 Array = NDArray[np.float64]
 
 
-_VALUES = (
-    "tangents",
-    "end_velocities",
-    "lengths",
-    "converged",
-    "jacobians",
-    "responses",
-)
+_VALUES = ("tangents", "end_velocities", "lengths", "converged", "responses")
 _ARRAYS = ("bases", *_VALUES, "n_iter")
 
 
@@ -31,9 +24,8 @@ _ARRAYS = ("bases", *_VALUES, "n_iter")
 class Connections:
     """Geodesics between pairs of points, with their curves grouped by mesh.
 
-    `jacobians` are derivatives of the exponential map at the tangents, `responses`
-    minus those of the tangents in the bases: NaN where Newton's method had no part, and
-    empty in dimensions where it never has.
+    `responses` are minus the derivatives of the tangents in the bases: NaN where
+    Newton's method had no part, and empty in dimensions where it never has.
     """
 
     bases: Array
@@ -41,25 +33,27 @@ class Connections:
     end_velocities: Array
     lengths: Array
     converged: NDArray[np.bool_]
-    jacobians: Array
     responses: Array
     n_iter: NDArray[np.int64]
     meshes: list[tuple[Indices, PiecewiseCurves]]
+
+    @property
+    def has_responses(self) -> bool:
+        """Whether Newton's method is used in this dimension."""
+        return self.responses.shape[1] > 0
 
     @classmethod
     def at_rest(cls, bases: Array) -> Connections:
         """Geodesics that stay where they are."""
         n, dim = bases.shape
         side = dim if dim <= MOST_DIMENSIONS else 0
-        eyes = np.broadcast_to(np.eye(side), (n, side, side))
         return cls(
             bases=bases,
             tangents=np.zeros_like(bases),
             end_velocities=np.zeros_like(bases),
             lengths=np.zeros(n),
             converged=np.ones(n, dtype=bool),
-            jacobians=eyes.copy(),
-            responses=eyes.copy(),
+            responses=np.tile(np.eye(side), (n, 1, 1)),
             n_iter=np.zeros(n, dtype=np.int64),
             meshes=[],
         )
