@@ -1,5 +1,6 @@
 """The normalisation constant against closed forms and brute force."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -19,7 +20,7 @@ def hyperbolic_constant(scale, volume):
         return np.log(factor * np.exp(scale**2 / 2.0) * erf(scale / np.sqrt(2.0)))
 
     def integrand(r):
-        return 8.0 * np.pi * r * np.cosh(r) ** 4 * np.exp(-2.0 * (r / scale) ** 2)
+        return 32.0 * np.pi * r * np.cosh(r) ** 4 * np.exp(-2.0 * (r / scale) ** 2)
 
     return np.log(quad(integrand, 0.0, 20.0 * scale)[0])
 
@@ -29,11 +30,21 @@ def sphere_constant(scale, volume):
 
     def integrand(r):
         gauss = np.exp(-2.0 * (r / scale) ** 2)
-        if volume == "exact":  # area element of the sphere, |sin| past the pole
-            return 2.0 * np.pi * abs(np.sin(2.0 * r)) * 2.0 * gauss
-        return 8.0 * np.pi * r * np.cos(r) ** 4 * gauss
+        if volume == "exact":  # area element of the sphere, up to the other pole
+            return 4.0 * np.pi * max(np.sin(2.0 * r), 0.0) * gauss * (r < np.pi / 2.0)
+        return 32.0 * np.pi * r * np.cos(r) ** 4 * gauss
 
     return np.log(quad(integrand, 0.0, 10.0 * scale, limit=500)[0])
+
+
+def linearly_changed(metric, change):
+    """The same manifold in the coordinates y = A x."""
+    back = np.linalg.inv(change)
+
+    def tensor(y):
+        return back.T @ jnp.diag(metric.tensor_at(back @ y)) @ back
+
+    return FunctionMetric(tensor, dim=2)
 
 
 @pytest.mark.parametrize("volume", ["paper", "exact"])
@@ -55,6 +66,73 @@ def test_closed_forms(metric, truth, scale, volume):
     assert abs(error) < 3.0 * found.stderr + 1e-6
     assert abs(error) < 0.005
     assert found.n_failed == 0
+
+
+@pytest.mark.parametrize("volume", ["paper", "exact"])
+@pytest.mark.parametrize("metric", [HYPERBOLIC, SPHERE], ids=["hyperbolic", "sphere"])
+def test_constants_after_a_linear_change_of_coordinates(metric, volume):
+    """Eq. 6 is an integral over the manifold, and knows nothing of coordinates.
+
+    Eq. 7 in normal coordinates has sqrt|M(Exp v)| left, which is not a scalar: log C
+    falls by log|det A|, the same for all means, so that no fit depends on it.
+    """
+    change = np.array([[2.0, 0.3], [-0.4, 0.5]])
+    covariance = np.array([[0.02, 0.004], [0.004, 0.01]])
+    moved = linearly_changed(metric, change)
+    shift = 0.0 if volume == "exact" else -np.log(np.abs(np.linalg.det(change)))
+    for mean in np.array([[0.1, -0.05], [-0.2, 0.1]]):
+        here = land.log_constant(metric, mean, covariance, volume, random_state=0)
+        there = land.log_constant(
+            moved, change @ mean, change @ covariance @ change.T, volume, random_state=0
+        )
+        assert there.value - here.value == pytest.approx(shift, abs=1e-5)
+
+
+@pytest.mark.parametrize("metric", [HYPERBOLIC, SPHERE], ids=["hyperbolic", "sphere"])
+def test_where_all_points_are_alike_the_exact_constant_is_too(metric):
+    """Only coordinates tell the points of these manifolds apart.
+
+    Eq. 7 sees the coordinates: its constant is larger where the tensor is, far from
+    data for a learned metric. This is what keeps means on the data.
+    """
+    means = np.array([[0.0, 0.0], [0.25, 0.1]])
+    constants = {
+        volume: [
+            land.log_constant(
+                metric,
+                mean,
+                0.02 * np.linalg.inv(metric.tensor(mean)),
+                volume,
+                random_state=0,
+            ).value
+            for mean in means
+        ]
+        for volume in ("exact", "paper")
+    }
+    assert np.ptp(constants["exact"]) < 1e-6
+    rise = metric.log_volume(means[1]) - metric.log_volume(means[0])
+    assert abs(rise) > 0.1
+    assert np.diff(constants["paper"])[0] == pytest.approx(rise, abs=0.01)
+
+
+def test_a_cylinder_counts_its_far_side_once():
+    """Flat, without conjugate points: only log maps tell that rays go round it."""
+    radius = 0.3
+
+    def wound(x):
+        # Polar coordinates in which circles all have the same length.
+        square = x @ x + 1e-12
+        ring = jnp.outer(x, x) / square**2
+        return ring + radius**2 * (jnp.eye(2) / square - ring)
+
+    metric = FunctionMetric(wound, dim=2)
+    covariance = np.diag([0.01, 1.0])  # wide enough to go all the way round
+    found = land.log_constant(metric, [1.0, 0.0], covariance, random_state=0)
+    along = np.sqrt(2.0 * np.pi) * 0.1
+    round_it = quad(lambda a: radius * np.exp(-0.5 * a**2), -np.pi, np.pi)[0]
+    assert found.value == pytest.approx(np.log(along * round_it), abs=0.003)
+    whole = radius * np.sqrt(2.0 * np.pi)
+    assert found.double_counted == pytest.approx(whole / round_it - 1.0, abs=0.003)
 
 
 def test_flat_space_is_the_normal_distribution():

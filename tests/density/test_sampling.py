@@ -8,7 +8,9 @@ import land
 from land.density.likelihood import log_density
 from land.density.nodes import ray_nodes
 from land.density.sampling import draw
+from land.geodesics.jacobian import exp_jacobian
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
+from land.metrics.bandwidth import automatic_sigma
 
 N = 10_000
 
@@ -26,7 +28,7 @@ def model():
 def test_histogram_of_tangents_passes_a_chi_square_test(model, volume):
     metric, mean, factor = model
     draws = draw(metric, mean, factor, N, volume, np.random.default_rng(0))
-    assert 0.05 < draws.acceptance < 1.0
+    assert 0.2 < draws.acceptance < 1.0
     (nodes,) = ray_nodes(
         metric, [mean], [factor], 128, 1024, volume, np.random.default_rng(1), 1e-7
     )
@@ -77,6 +79,7 @@ def test_lebesgue_density_integrates_to_one(model, volume):
     logs = land.log_map(metric, mean, grid, tol=1e-4)
     values = log_density(
         metric,
+        mean,
         np.linalg.inv(covariance),
         constant.value,
         grid,
@@ -87,4 +90,59 @@ def test_lebesgue_density_integrates_to_one(model, volume):
     assert logs.converged.all()
     assert np.isfinite(values).all()
     mass = np.exp(values).sum() * (x[1] - x[0]) * (y[1] - y[0])
-    assert mass == pytest.approx(1.0, abs=0.01)
+    assert mass == pytest.approx(1.0, abs=0.005)
+
+
+MAKERS = {
+    "half_ellipse": lambda: land.datasets.make_half_ellipse(200, random_state=0),
+    "circle": lambda: land.datasets.make_circle(200, random_state=0),
+    "two_moons": lambda: land.datasets.make_two_moons(200, random_state=0)[0],
+}
+
+
+@pytest.fixture(scope="module", params=[1.0, 0.5], ids=["automatic", "small sigma"])
+def scale(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=list(MAKERS))
+def fitted(request, scale):
+    data = MAKERS[request.param]()
+    sigma = scale * automatic_sigma(data)
+    return land.LAND(sigma=sigma, random_state=0).fit(data), data
+
+
+@pytest.mark.slow
+def test_a_fitted_density_integrates_to_one_and_samples_have_it(fitted):
+    model, data = fitted
+    spread = model.sample(2000, random_state=0)
+    low, high = np.minimum(spread.min(axis=0), data.min(axis=0)), spread.max(axis=0)
+    low, high = low - 0.1 * (high - low), high + 0.1 * (high - low)
+    n = 96
+    edges = [np.linspace(low[k], high[k], n + 1) for k in range(2)]
+    centres = [0.5 * (each[1:] + each[:-1]) for each in edges]
+    grid = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, 2)
+    masses = np.exp(model.score_samples(grid)) * np.prod((high - low) / n)
+    assert masses.sum() == pytest.approx(1.0, abs=0.005)
+    # Chi-square of the samples on blocks of 8 x 8 cells.
+    blocks = masses.reshape(n // 8, 8, n // 8, 8).sum(axis=(1, 3))
+    found, *_ = np.histogram2d(*spread.T, bins=[each[::8] for each in edges])
+    expected = len(spread) * blocks
+    big = expected > 8.0
+    observed = np.append(found[big], len(spread) - found[big].sum())
+    expected = np.append(expected[big], len(spread) - expected[big].sum())
+    statistic = np.sum((observed - expected) ** 2 / expected)
+    assert big.sum() > 15
+    assert statistic < chi2.isf(1e-3, int(big.sum()))
+
+
+def test_no_draw_lies_past_a_conjugate_point_or_can_be_reached_sooner(fitted):
+    model, _ = fitted
+    points, draws = model.sample(200, random_state=1, return_diagnostics=True)
+    found = land.log_map(model.metric_, model.mean_, points)
+    lengths = np.sqrt(
+        model.metric_.inner(model.mean_, draws.tangents, draws.tangents)
+    )
+    assert np.all(found.lengths > 0.998 * lengths)
+    jacobians = exp_jacobian(model.metric_, model.mean_, draws.tangents)
+    assert np.all(np.linalg.det(jacobians.jacobians) > 0.0)

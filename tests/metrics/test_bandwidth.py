@@ -9,10 +9,11 @@ from land.metrics.bandwidth import automatic_rho, automatic_sigma
 DATA = np.random.default_rng(0).normal(size=(50, 3))
 
 
-def test_sigma_is_the_median_distance_of_the_kth_neighbour():
+def test_sigma_is_twice_the_median_distance_of_the_kth_neighbour():
     distances = np.linalg.norm(DATA[:, None] - DATA, axis=2)
     k = 4  # ceil(sqrt(50) / 2)
-    expected = np.median(np.sort(distances, axis=1)[:, k])  # column 0: itself
+    # Column 0 is the point itself.
+    expected = 2.0 * np.median(np.sort(distances, axis=1)[:, k])
     assert automatic_sigma(DATA) == pytest.approx(expected, rel=1e-12)
 
 
@@ -25,17 +26,17 @@ def test_both_scale_with_the_data(c):
     assert automatic_rho(c * DATA, scaled) == pytest.approx(c**2 * rho, rel=1e-9)
 
 
-def test_rho_is_a_share_of_the_typical_local_variance():
+def test_rho_is_the_typical_local_variance():
     sigma = automatic_sigma(DATA)
     bare = LocalDiagonalMetric(DATA, sigma=sigma, rho=1e-12)
     variances = 1.0 / np.diagonal(bare.tensor(DATA), axis1=1, axis2=2)  # h
-    expected = 0.3 * np.median(variances.mean(axis=1))
+    expected = np.median(variances.mean(axis=1))
     assert automatic_rho(DATA, sigma) == pytest.approx(expected, rel=1e-6)
 
 
 def test_rho_without_neighbours_is_still_positive():
     apart = 1e3 * np.arange(10.0)[:, None]
-    assert automatic_rho(apart, 1.0) == pytest.approx(3e-3)
+    assert automatic_rho(apart, 1.0) == pytest.approx(1e-2)
 
 
 def test_rho_grows_with_the_number_of_neighbours():
@@ -63,7 +64,7 @@ def test_identical_rows_have_no_scale():
 
 
 def test_two_rows_are_enough():
-    assert automatic_sigma(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(5.0)
+    assert automatic_sigma(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(10.0)
 
 
 def test_a_sample_speaks_for_many_rows():
@@ -72,14 +73,14 @@ def test_a_sample_speaks_for_many_rows():
     k = int(np.ceil(0.5 * np.sqrt(len(many))))
     some = many[:1500]
     distances = np.linalg.norm(some[:, None] - many, axis=2)
-    expected = np.median(np.partition(distances, k, axis=1)[:, k])
+    expected = 2.0 * np.median(np.partition(distances, k, axis=1)[:, k])
     sigma = automatic_sigma(many)
     assert sigma == pytest.approx(expected, rel=0.05)
     assert automatic_sigma(many) == sigma  # the sample is always the same
     rho = automatic_rho(many, sigma)
     assert rho == automatic_rho(many, sigma)
     weighted = np.exp(-0.5 * (distances / sigma) ** 2) * distances**2
-    expected = 0.3 * np.median(weighted.sum(axis=1)) / 2.0
+    expected = np.median(weighted.sum(axis=1)) / 2.0
     assert rho == pytest.approx(expected, rel=0.1)
 
 

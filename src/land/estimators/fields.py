@@ -59,6 +59,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "log_constant_": NUMBER,
         "log_constant_stderr_": _ANY_NUMBER,
         "effective_samples_": _ANY_NUMBER,
+        "double_counted_": NUMBER,
         **_STEPS,
     },
     "LANDMixture": {
@@ -69,6 +70,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "precisions_": Field("<f8", "KDD"),
         "log_constants_": Field("<f8", "K"),
         "log_constants_stderr_": Field("<f8", "K", finite=False),
+        "double_counted_": Field("<f8", "K"),
         **_STEPS,
     },
     "RiemannianKMeans": {

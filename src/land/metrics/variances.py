@@ -130,8 +130,8 @@ def variances_in_the_plane(
 def _plane_from_blocks(points: jax.Array, source: Blocks) -> tuple[jax.Array, ...]:
     def terms(tiles: Tiles) -> jax.Array:
         moments = tiles.weights @ _monomials(jnp, tiles.data, 1)
-        parts = _plane_sums(tiles.queries, moments)
-        return jnp.concatenate([_flat(part, part.ndim > 3) for part in parts], -1)
+        variances, slopes, across = _plane_sums(tiles.queries, moments)
+        return jnp.concatenate([variances, _flat(slopes, 1), across], -1)
 
     sums = sums_within_reach(points, source, terms)
     return sums[:, :2], sums[:, 2:6].reshape(-1, 2, 2), sums[:, 6:]
