@@ -56,10 +56,10 @@ _OPTIONS = ("sigma", "rho", "volume", "n_samples")
 def settings(quick: bool) -> dict[str, Any]:
     """The settings of the full and of the quick run."""
     common: dict[str, Any] = {"quick": quick, "seed": 0, "n_components": 2}
-    common |= {"sigma": "auto", "rho": "auto", "volume": "paper"}
+    common |= {"sigma": "auto", "rho": "auto", "volume": "exact"}
     if quick:
         return common | {"n_points": 240, "n_samples": 300, "grid": 25, "others": []}
-    others = [{"sigma": 0.15}, {"sigma": 0.3}, {"volume": "exact"}]
+    others = [{"sigma": 0.15}, {"sigma": 0.3}, {"volume": "paper"}]
     return common | {"n_points": 600, "n_samples": 1000, "grid": 60, "others": others}
 
 
