@@ -77,7 +77,7 @@ def describe(model: Any) -> dict[str, Any]:
 
 
 def quietly(function: Any, *arguments: Any, **options: Any) -> Any:
-    """Call a function whose warnings (lost geodesics) show in its numbers anyway."""
+    """Call a function whose warnings show in its numbers or settings anyway."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("ignore")
         return function(*arguments, **options)

@@ -106,13 +106,10 @@ class Task:
         The store of finished pieces.
     data_home : path-like or None
         Folder of the real data, as in `reproduction.data`.
-    report : callable
-        Takes a line about what is going on.
     """
 
     pieces: Pieces
     data_home: Any
-    report: Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -198,7 +195,7 @@ def run_with(
     module = import_module(f"reproduction.{name}")
     pieces = Pieces(folder / "pieces" / name, lambda line: report(f"{name}: {line}"))
     start = time.perf_counter()
-    outcome = module.run(settings, Task(pieces, data_home, pieces.report))
+    outcome = module.run(settings, Task(pieces, data_home))
     seconds = time.perf_counter() - start
     figures = _save_figures(name, outcome.figures, folder)
     numbers: dict[str, Any] = {

@@ -7,7 +7,6 @@ not the paper's features. Clusters are compared with wake, REM and non-REM sleep
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -116,7 +115,8 @@ def _features(
         margin = 60 if variant == "no wake margins" else 0
         kept = slice(margin, len(eeg.stages) - margin)
         length = round(30 * eeg.sampling_rate)
-        features, labels = quietly_nmf(
+        features, labels = quietly(
+            sleep_nmf_features,
             eeg.signal[kept.start * length : kept.stop * length],
             eeg.sampling_rate,
             eeg.stages_rk[kept],
@@ -131,13 +131,6 @@ def _features(
     used = {"record": record, "variant": variant} | {n: settings[n] for n in names}
     found = task.pieces.get(f"NMF of {record}, {variant}", used, compute)
     return np.array(found["features"]), three_stages(np.array(found["labels"]))
-
-
-def quietly_nmf(*arguments: Any, **options: Any) -> Any:
-    """NMF features; that a start was stopped early shows in the settings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return sleep_nmf_features(*arguments, **options)
 
 
 def _standardised(features: np.ndarray) -> np.ndarray:
