@@ -65,7 +65,7 @@ dist: $(VENV)/.dev ## Build wheel and sdist; try the wheel in a fresh environmen
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist docs/_build docs/generated .hypothesis \
 		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests docs benchmarks -name __pycache__ -type d -prune \
+	find src tests docs benchmarks reproduction -name __pycache__ -type d -prune \
 		-exec rm -rf {} + 2>/dev/null || true
 
 # $(VENV)/.NAME records that the extra NAME is installed, with pyproject.toml as it was.

@@ -14,9 +14,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from land.experiments.runner import EXPERIMENTS
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))  # for reproduction, which is not installed
 
-TARGET = Path(__file__).resolve().parent / "reproduction"
+from reproduction.runner import EXPERIMENTS  # noqa: E402
+
+TARGET = HERE / "reproduction"
 WORDS = {
     "holds": "holds",
     "partly": "in part",

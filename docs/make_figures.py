@@ -27,9 +27,10 @@ SCRIPTS = sorted((HERE / "gallery").glob("*.py"))
 STORED = HERE / "images" / "gallery"
 CACHE = HERE / "_build" / "gallery"
 PAGES = HERE / "generated" / "gallery"
-LIBRARY = HERE.parent / "src" / "land"
-# Changes of these parts cannot change a result.
-APART = {"cli", "experiments"}
+ROOT = HERE.parent
+LIBRARY = ROOT / "src" / "land"
+LOADERS = ROOT / "reproduction" / "data"
+sys.path.insert(0, str(ROOT))  # for reproduction, which is not installed
 
 
 def make_pages(*, store: bool = False) -> None:
@@ -78,7 +79,7 @@ def execute(script: Path) -> tuple[str, bytes]:
     import jax
     import matplotlib.pyplot as plt
 
-    from land.datasets import DataUnavailableError
+    from reproduction.data import DataUnavailableError
 
     if not jax.config.values.get("jax_compilation_cache_dir"):
         jax.config.update("jax_compilation_cache_dir", str(CACHE.parent / "jax"))
@@ -99,10 +100,10 @@ def execute(script: Path) -> tuple[str, bytes]:
 
 
 def fingerprint_of_library() -> str:
-    """A word that changes with the parts of the library that the scripts use."""
+    """A word that changes with the code that the scripts use: all but the command."""
     digest = hashlib.sha256()
-    for file in sorted(LIBRARY.rglob("*.py")):
-        if file.relative_to(LIBRARY).parts[0] not in APART:
+    for file in sorted([*LIBRARY.rglob("*.py"), *LOADERS.rglob("*.py")]):
+        if LIBRARY / "cli" not in file.parents:
             digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -13,9 +13,10 @@ from sklearn.mixture import GaussianMixture
 
 import land
 from land import plotting
+from reproduction.data import load_mnist  # in a checkout of the repository
 
 # Leave out download=False to fetch the images if they are not there.
-images, _ = land.datasets.load_mnist(1, download=False)
+images, _ = load_mnist(1, download=False)
 points = PCA(2, random_state=0).fit_transform(images)[:300]
 train, test = points[::2], points[1::2]
 model = land.LAND(0.7, 3.0, volume="exact", n_samples=600, random_state=0).fit(train)

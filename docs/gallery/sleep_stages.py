@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 import land
 from land import plotting
+from reproduction.data import load_sleep_features  # in a checkout of the repository
 
 # Leave out download=False to fetch the recording if it is not there.
-night = land.datasets.load_sleep_features("SC4001", download=False)
+night = load_sleep_features("SC4001", download=False)
 stages = np.select([night.stages == 0, night.stages == 4], ["wake", "REM"], "other")
 rows = np.random.default_rng(0).permutation(len(stages))[:200]
 X = StandardScaler().fit_transform(night.features)[rows]

@@ -63,7 +63,6 @@ _MODULES = (
     "datasets",
     "density",
     "estimators",
-    "experiments",
     "fitting",
     "geodesics",
     "metrics",

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import land
+from land.cli import demo
 from land.cli.errors import CommandError
 from land.cli.figures import model_figure
 from land.cli.models import StoredModel, load_model
-from land.experiments import demo
 
 SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
@@ -192,10 +192,13 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
 @pytest.fixture
 def _light_demo(monkeypatch):
     """The demonstration with far fewer data and effort than the real one."""
-    light = demo.settings() | {"n_rows": 60, "n_samples": 100, "grid": 5}
-    light["metrics"] = {name: {"sigma": 1.0, "rho": 1.0} for name in light["metrics"]}
-    light["n_components"] = dict.fromkeys(light["metrics"], 1)
-    monkeypatch.setattr(demo, "settings", lambda seed: light | {"seed": seed})
+    for name, value in (("N_ROWS", 60), ("N_SAMPLES", 100), ("GRID", 5)):
+        monkeypatch.setattr(demo, name, value)
+    cases = [
+        case._replace(n_components=1, sigma=1.0, rho=1.0)
+        for case in demo.builtin_cases(0)
+    ]
+    monkeypatch.setattr(demo, "builtin_cases", lambda seed: cases)
 
 
 @pytest.mark.usefixtures("_light_demo")
@@ -227,14 +230,14 @@ def test_an_interrupt_ends_the_demo(fails, tmp_path, monkeypatch):
 @pytest.fixture
 def runner(monkeypatch):
     """The experiments, without the work."""
-    module = pytest.importorskip("land.experiments.runner")
+    module = pytest.importorskip("reproduction.runner")
     calls = []
 
     def reproduce(name, folder, *, quick=False, data_home=None, report=None):
         calls.append(SimpleNamespace(name=name, folder=folder, quick=quick))
         report(f"{name}: a piece")
         if name == "broken":
-            raise land.datasets.DataUnavailableError("no data; say --data")
+            raise OSError("no data; say --data")
         if name == "slow":
             raise KeyboardInterrupt
         files = [folder / f"{name}.md", folder / f"{name}.png"]
@@ -280,6 +283,18 @@ def test_reproduce_can_be_interrupted(fails, runner, tmp_path, monkeypatch):
     monkeypatch.setattr(runner.module, "EXPERIMENTS", {"slow": ""})
     message = fails("reproduce", "slow", "-o", tmp_path, code=130)
     assert "goes on where this one ended" in message
+
+
+def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
+    """The installed package has no experiments, and says where they are."""
+    monkeypatch.setattr("land.cli.commands.reproduce._CHECKOUT", tmp_path)
+    monkeypatch.setattr(sys, "path", [])
+    for name in list(sys.modules):
+        if name.split(".")[0] == "reproduction":
+            monkeypatch.delitem(sys.modules, name)
+    message = fails("reproduce", "--list")
+    assert "repository" in message
+    assert "pip install '.[reproduction]'" in message
 
 
 def test_reproduce_needs_a_name(fails, runner):

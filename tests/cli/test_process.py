@@ -127,7 +127,7 @@ def test_select_in_a_process(done, result):
 
 
 def test_reproduce_in_a_process(process):
-    pytest.importorskip("land.experiments.runner")
+    """From any folder: a checkout is found by where land is."""
     done = process("reproduce", "--list")
     assert done.returncode == 0, done.stderr
     assert "geodesics" in done.stdout

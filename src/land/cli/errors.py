@@ -24,8 +24,11 @@ def describe(error: BaseException) -> str:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror}{_REMEDIES.get(type(error), '')}"
     if isinstance(error, ModuleNotFoundError):
-        if (error.name or "").split(".")[0] == "matplotlib":
+        missing = (error.name or "").split(".")[0]
+        if missing == "matplotlib":
             return f"{text}; figures need it: pip install 'land[plot]'"
+        if missing == "pooch":
+            return f"{text}; the data need it: pip install 'land[reproduction]'"
         return f"{text}; install it, or land again"
     if isinstance(error, MemoryError):
         return "out of memory; try fewer rows"

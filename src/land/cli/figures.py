@@ -205,7 +205,7 @@ def _units(center: float, scale: float) -> tuple[Any, Any]:
 
 
 def _sheet(*arguments: Any, **options: Any) -> Any:
-    """See `land.experiments.figures.sheet`; matplotlib is imported there only."""
-    from land.experiments.figures import sheet
+    """See `land.plotting.sheet`; matplotlib is imported there only."""
+    from land.plotting.sheet import sheet
 
     return sheet(*arguments, **options)

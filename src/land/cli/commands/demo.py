@@ -35,18 +35,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     options.output.mkdir(parents=True, exist_ok=True)
     console.say("comparing models on built-in data; the first run compiles")
-    from land.cli import cache
+    from land.cli import cache, demo
     from land.cli.figures import save_figure
     from land.cli.output import write_table
-    from land.experiments import demo
 
     cache.enable()
-    settings = demo.settings(options.seed)
-    rows, figure, warned = demo.compare(
-        settings, working=console.working, callback=console.step
-    )
-    for text in warned:
-        console.warn(text)
+    cases = demo.builtin_cases(options.seed)
+    rows, figure = demo.compare(cases, options.seed, console)
     files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
     for file in files[:2]:
         save_figure(figure, file)
@@ -54,5 +49,5 @@ def run(options: argparse.Namespace, console: Console) -> int:
     seconds = time.perf_counter() - started
     places = f"figure: {files[0]}, {files[1]}\ntable: {files[2]}  ({seconds:.0f} s)"
     result = {"rows": rows, "files": [str(file) for file in files], "seconds": seconds}
-    console.result(f"{demo.text_table(settings, rows)}\n{places}", result)
+    console.result(f"{demo.text_table(cases, rows)}\n{places}", result)
     return 0

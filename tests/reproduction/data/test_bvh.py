@@ -1,0 +1,146 @@
+"""Joints are where the offsets and rotations of a BVH file put them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from reproduction.data.mocap import Joint, Motion, joint_positions, parse_bvh, read_bvh
+
+# A body that walks and turns, with an arm of two links and a leg.
+ARM = """HIERARCHY
+ROOT Body
+{
+\tOFFSET 0.5 0.5 0.5
+\tCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation
+\tJOINT Upper
+\t{
+\t\tOFFSET 1 0 0
+\t\tCHANNELS 3 Zrotation Yrotation Xrotation
+\t\tJOINT Lower
+\t\t{
+\t\t\tOFFSET 2 0 0
+\t\t\tCHANNELS 3 Zrotation Yrotation Xrotation
+\t\t\tEnd Site
+\t\t\t{
+\t\t\t\tOFFSET 0 0 3
+\t\t\t}
+\t\t}
+\t}
+\tJOINT Leg
+\t{
+\t\tOFFSET 0 -4 0
+\t\tCHANNELS 1 Xrotation
+\t}
+}
+MOTION
+Frames: 4
+Frame Time: .0083333
+7 8 9  0 0 0   0 0 0   0 0 0   0
+7 8 9  90 0 0  0 0 0   0 0 0   0
+0 0 0  0 0 0   90 0 0  0 0 90  0
+0 0 0  0 0 0   0 0 0   90 90 0 45
+"""
+# Worked out by hand; a turn about z takes x to y, one about x takes y to z, z to -y.
+AT = {
+    "Upper": [[1, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0]],
+    "Lower": [[3, 0, 0], [0, 3, 0], [1, 2, 0], [3, 0, 0]],
+    # Frame 2: R_z(90) R_x(90) (0, 0, 3) = R_z(90) (0, -3, 0) = (3, 0, 0).
+    # Frame 3: R_z(90) R_y(90) (0, 0, 3) = R_z(90) (3, 0, 0) = (0, 3, 0).
+    "Lower_End": [[3, 0, 3], [0, 3, 3], [4, 2, 0], [3, 3, 0]],
+    "Leg": [[0, -4, 0], [4, 0, 0], [0, -4, 0], [0, -4, 0]],
+}
+
+
+def test_hierarchy_and_frames_are_read():
+    motion = parse_bvh(ARM)
+    assert [(joint.name, joint.parent) for joint in motion.joints] == [
+        ("Body", -1),
+        ("Upper", 0),
+        ("Lower", 1),
+        ("Lower_End", 2),
+        ("Leg", 0),
+    ]
+    assert motion.joints[4] == Joint("Leg", 0, (0.0, -4.0, 0.0), ("Xrotation",))
+    assert motion.joints[3].channels == ()
+    assert motion.frames.shape == (4, 13)
+    assert motion.frames[3].tolist() == [0] * 9 + [90, 90, 0, 45]
+    assert motion.frame_time == 0.0083333
+
+
+def test_joints_are_where_they_were_worked_out_to_be():
+    motion = parse_bvh(ARM)
+    positions = joint_positions(motion)
+    np.testing.assert_array_equal(positions[:, 0], 0.0)  # the walk is left out
+    names = [joint.name for joint in motion.joints]
+    for name, expected in AT.items():
+        np.testing.assert_allclose(
+            positions[:, names.index(name)], expected, atol=1e-12, err_msg=name
+        )
+
+
+def test_windows_line_ends_change_nothing(tmp_path):
+    path = tmp_path / "arm.bvh"
+    path.write_bytes(ARM.replace("\n", "\r\n").encode())
+    np.testing.assert_array_equal(
+        joint_positions(read_bvh(path)), joint_positions(parse_bvh(ARM))
+    )
+
+
+@given(
+    order=st.permutations("XYZ"),
+    angles=st.lists(st.floats(-360, 360), min_size=3, max_size=3),
+)
+def test_rotations_are_those_of_scipy_in_any_order(order, angles):
+    channels = tuple(f"{axis}rotation" for axis in order)
+    offset = (1.0, 2.0, -3.0)
+    joints = [Joint("root", -1, (0, 0, 0), channels), Joint("end", 0, offset)]
+    positions = joint_positions(Motion(joints, np.array([angles]), 1.0))
+    # Capital letters: each turn is about the axes that the turns before it left.
+    turn = Rotation.from_euler("".join(order), angles, degrees=True)
+    np.testing.assert_allclose(positions[0, 1], turn.apply(offset), atol=1e-12)
+
+
+def test_position_channels_move_joints_other_than_the_root():
+    joints = [
+        Joint("root", -1, (0, 0, 0), ("Zrotation",)),
+        Joint("slide", 0, (1, 0, 0), ("Xposition", "Zposition")),
+    ]
+    frames = np.array([[90.0, 2.0, 5.0]])
+    positions = joint_positions(Motion(joints, frames, 1.0))
+    np.testing.assert_allclose(positions[0, 1], [0, 3, 5], atol=1e-12)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_bones_keep_their_length(seed):
+    motion = parse_bvh(ARM)
+    frames = np.random.default_rng(seed).uniform(-180, 180, (5, 13))
+    positions = joint_positions(Motion(motion.joints, frames, 1.0))
+    for index, joint in enumerate(motion.joints[1:], start=1):
+        bone = positions[:, index] - positions[:, joint.parent]
+        length = np.linalg.norm(joint.offset)
+        np.testing.assert_allclose(np.linalg.norm(bone, axis=1), length)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("MOTION", "MOVEMENT"),
+        ("Frames: 4", "Frames: 5"),
+        ("Frame Time: .0083333\n", ""),
+        ("45\n", "forty-five\n"),
+        ("\t}\n}\n", "\t}\n"),
+        ("OFFSET 0 0 3", "OFFSET 0 0"),
+        ("1 Xrotation", "1 Wrotation"),
+        ("1 Xrotation", "9 Xrotation"),
+        ("ROOT", "STEM"),
+        (ARM, ""),
+    ],
+)
+def test_file_that_is_not_bvh_is_named(tmp_path, old, new):
+    assert old in ARM
+    path = tmp_path / "broken.bvh"
+    path.write_text(ARM.replace(old, new))
+    with pytest.raises(ValueError, match=r"broken\.bvh is not a BVH file"):
+        read_bvh(path)

@@ -1,0 +1,142 @@
+"""What was written into an EDF file is what is read from it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from reproduction.data.edf import Annotation, read_annotations, read_signal
+
+TWO_RECORDS = np.array([[-2048, 0, 2047, 5], [7, 8, 9, -9]])
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_bytes(content):
+        path = tmp_path / "night.edf"
+        path.write_bytes(content)
+        return path
+
+    return write_bytes
+
+
+@pytest.fixture
+def night(edf):
+    """Bytes of two records of three signals, each at its own rate."""
+
+    def make(**header):
+        return edf(
+            [
+                {"label": "Event marker", "samples": [[1], [2]]},
+                {
+                    "label": "EEG Fpz-Cz",
+                    "samples": TWO_RECORDS,
+                    "physical": (-192, 192),
+                },
+                {"label": "Temp", "samples": [[3, 4], [5, 6]], "unit": "DegC"},
+            ],
+            **header,
+        )
+
+    return make
+
+
+def test_signal_is_in_its_unit_at_its_rate(write, night):
+    signal = read_signal(write(night(record_s="0.5")), "EEG Fpz-Cz")
+    assert signal.values.dtype == np.float64
+    gain = 384 / 4095
+    np.testing.assert_allclose(
+        signal.values, gain * (TWO_RECORDS.ravel() + 2048) - 192, rtol=1e-14
+    )
+    # The ends of the digital range are the ends of the physical one.
+    assert signal.values[[0, 2]].tolist() == [-192.0, 192.0]
+    assert signal.sampling_rate == 8.0
+    assert signal.unit == "uV"
+
+
+def test_signals_do_not_mix(write, night):
+    path = write(night())
+    gain = 200 / 4095
+    for label, digital in (("Event marker", [1, 2]), ("Temp", [3, 4, 5, 6])):
+        values = read_signal(path, label).values
+        np.testing.assert_allclose(values, gain * (np.array(digital) + 2048) - 100)
+
+
+@given(
+    samples=arrays(np.int16, st.tuples(st.integers(1, 5), st.integers(1, 6))),
+    others=st.integers(0, 3),
+)
+def test_every_sample_comes_back(edf, tmp_path_factory, samples, others):
+    """With a gain of one the digital values themselves are read, to the last bit."""
+    own = {"digital": (-32768, 32767), "physical": (-32768, 32767)}
+    rest = np.zeros((len(samples), 2))
+    signals = [{"label": f"other {i}", "samples": rest} for i in range(others)]
+    signals.insert(others // 2, {"label": "own", "samples": samples, **own})
+    path = tmp_path_factory.getbasetemp() / "every_sample.edf"
+    path.write_bytes(edf(signals))
+    np.testing.assert_array_equal(read_signal(path, "own").values, samples.ravel())
+
+
+def test_unknown_number_of_records_follows_from_the_size(write, night):
+    path = write(night(n_records=-1))
+    assert len(read_signal(path, "EEG Fpz-Cz").values) == 8
+
+
+def test_bytes_after_the_last_record_are_ignored(write, night):
+    path = write(night() + b"\n")
+    assert len(read_signal(path, "EEG Fpz-Cz").values) == 8
+
+
+def test_annotations_of_all_records_are_read(write, hypnogram):
+    path = write(
+        hypnogram(
+            b"+0\x14\x14\0+0\x1530630\x14Sleep stage W\x14\0",
+            b"+30\x14\x14\0+30630\x15120.5\x14Sleep stage 1\x14\0-1.5\x14a\x14b\x14\0",
+            b"+60\x14\x14\0",
+        )
+    )
+    assert read_annotations(path) == [
+        Annotation(0.0, 30630.0, "Sleep stage W"),
+        Annotation(30630.0, 120.5, "Sleep stage 1"),
+        Annotation(-1.5, 0.0, "a"),
+        Annotation(-1.5, 0.0, "b"),
+    ]
+
+
+def test_annotations_may_be_in_any_language(write, hypnogram):
+    note = "+7\x14Übergang → wach\x14\0".encode()
+    assert read_annotations(write(hypnogram(note)))[0].text == "Übergang → wach"
+
+
+def test_missing_signal_is_named_with_those_there_are(write, night):
+    with pytest.raises(
+        ValueError, match=r"night\.edf .*'EEG Pz-Oz', only Event marker"
+    ):
+        read_signal(write(night()), "EEG Pz-Oz")
+    with pytest.raises(ValueError, match=r"night\.edf .*'EDF Annotations', only"):
+        read_annotations(write(night()))
+
+
+def test_interrupted_recording_is_refused(write, night):
+    with pytest.raises(ValueError, match=r"night\.edf .*interrupted"):
+        read_signal(write(night(kind="EDF+D")), "EEG Fpz-Cz")
+
+
+def test_cut_file_is_refused(write, night):
+    with pytest.raises(ValueError, match=r"night\.edf .*after 1 of 2 data records"):
+        read_signal(write(night()[:-1]), "EEG Fpz-Cz")
+    with pytest.raises(ValueError, match=r"night\.edf .*within the header"):
+        read_signal(write(night()[:700]), "EEG Fpz-Cz")
+
+
+@pytest.mark.parametrize("content", [b"", b"GIF89a" * 100, b"\xffBIOSEMI" * 100])
+def test_file_that_is_not_edf_is_named(write, content):
+    with pytest.raises(ValueError, match=r"night\.edf cannot be read as EDF"):
+        read_signal(write(content), "EEG Fpz-Cz")
+
+
+def test_empty_digital_range_is_refused(write, edf):
+    flat = {"label": "flat", "samples": [[0]], "digital": (0, 0)}
+    with pytest.raises(ValueError, match=r"night\.edf cannot be read"):
+        read_signal(write(edf([flat])), "flat")

@@ -1,0 +1,123 @@
+"""Files come from the folder or their address: whole and checked, or not at all."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from reproduction.data import DataUnavailableError, files
+from reproduction.data.files import data_folder, find_file, read_prepared
+
+CONTENT = b"thirty seconds of sleep" * 1000
+SHA1 = "sha1:" + hashlib.sha1(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def url(web):
+    web.files["/night.edf"] = CONTENT
+    return f"{web.url}/night.edf"
+
+
+def assert_refused(url, folder, reason, checksum=SHA1):
+    """The error names the reason and every remedy; nothing is left behind."""
+    with pytest.raises(DataUnavailableError, match=reason) as caught:
+        find_file(url, checksum, folder, download=True)
+    message = str(caught.value)
+    for word in ("night.edf", str(folder), url, "online", "data_home=", "LAND_DATA"):
+        assert word in message
+    assert list(folder.iterdir()) == []
+
+
+def test_folder_is_the_argument_else_the_variable_else_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("LAND_DATA_DIR", str(tmp_path / "variable"))
+    assert data_folder(tmp_path / "argument") == tmp_path / "argument"
+    assert data_folder("~/argument") == tmp_path / "argument"
+    assert data_folder(None) == tmp_path / "variable"
+    monkeypatch.delenv("LAND_DATA_DIR")
+    assert data_folder(None) == tmp_path / "xdg" / "land"
+    monkeypatch.setenv("LAND_DATA_DIR", "")  # set but empty is as good as unset
+    assert data_folder(None) == tmp_path / "xdg" / "land"
+
+
+def test_file_in_the_folder_is_used_as_it_is(web, url, tmp_path):
+    (tmp_path / "night.edf").write_bytes(b"my own copy")
+    path = find_file(url, SHA1, tmp_path, download=True)
+    assert path.read_bytes() == b"my own copy"
+    assert web.requests == []
+
+
+@pytest.mark.parametrize("checksum", [SHA1, None])
+def test_missing_file_is_downloaded_once(web, url, tmp_path, checksum):
+    folder = tmp_path / "new" / "folder"
+    path = find_file(url, checksum, folder, download=True)
+    assert path == folder / "night.edf"
+    assert path.read_bytes() == CONTENT
+    assert find_file(url, checksum, folder, download=True) == path
+    assert web.requests == ["/night.edf"]
+    assert list(folder.iterdir()) == [path]
+
+
+def test_without_download_nothing_is_asked_for(web, url, tmp_path):
+    with pytest.raises(DataUnavailableError, match=r"download=False.*data_home="):
+        find_file(url, SHA1, tmp_path, download=False)
+    assert web.requests == []
+
+
+def test_wrong_checksum_is_refused(web, url, tmp_path):
+    web.files["/night.edf"] = CONTENT[:-1] + b"!"
+    assert_refused(url, tmp_path, f"expected {SHA1} but got")
+
+
+@pytest.mark.parametrize("checksum", [SHA1, None])
+def test_half_a_file_is_refused(web, url, tmp_path, checksum):
+    web.cut = 10
+    assert_refused(url, tmp_path, f"{len(CONTENT) - 10} bytes read", checksum)
+
+
+def test_unknown_address_is_refused(web, url, tmp_path):
+    web.files.clear()
+    assert_refused(url, tmp_path, "404")
+
+
+def test_unreachable_host_is_refused(unreachable, tmp_path):
+    assert_refused(f"{unreachable}/night.edf", tmp_path, "failed")
+
+
+def test_silent_host_is_given_up(web, url, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_TIMEOUT_S", 0.1)
+    web.silent = True
+    assert_refused(url, tmp_path, "timed out")
+
+
+def test_folder_that_cannot_be_made_is_named(web, url, tmp_path):
+    (tmp_path / "taken").write_text("a file, not a folder")
+    with pytest.raises(DataUnavailableError, match="taken"):
+        find_file(url, SHA1, tmp_path / "taken", download=True)
+    assert web.requests == []
+
+
+def test_prepared_arrays_are_read_by_name(tmp_path):
+    np.savez(tmp_path / "prepared.npz", a=np.arange(3), b=np.ones(2))
+    found = read_prepared("prepared.npz", ["b"], tmp_path)
+    assert list(found) == ["b"]
+    np.testing.assert_array_equal(found["b"], [1.0, 1.0])
+    assert read_prepared("absent.npz", ["b"], tmp_path) is None
+
+
+def test_unusable_prepared_file_is_named(tmp_path):
+    path = tmp_path / "prepared.npz"
+    np.savez(path, a=np.arange(3))
+    with pytest.raises(ValueError, match=r"prepared\.npz .*b is not a file"):
+        read_prepared(path.name, ["b"], tmp_path)
+    for content in (path.read_bytes()[:100], b"", b"neither zip nor npy"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"prepared\.npz .*Remove it"):
+            read_prepared(path.name, ["a"], tmp_path)
+
+
+def test_prepared_file_runs_no_code(tmp_path):
+    np.savez(tmp_path / "prepared.npz", a=np.array([{"any": "object"}], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        read_prepared("prepared.npz", ["a"], tmp_path)

@@ -1,0 +1,161 @@
+"""Digits are the same from the prepared file and from the idx files."""
+
+import gzip
+import hashlib
+import struct
+
+import numpy as np
+import pytest
+
+from reproduction.data import DataUnavailableError, load_mnist, mnist
+from reproduction.data.mnist import read_idx
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (6, 28, 28), dtype=np.uint8)
+DIGITS = np.array([1, 7, 1, 0, 9, 1], dtype=np.uint8)
+
+
+def idx(array):
+    """The bytes of an array in idx format."""
+    header = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+    return header + array.tobytes()
+
+
+FILES = {
+    "train-images-idx3-ubyte": idx(PIXELS[:4]),
+    "train-labels-idx1-ubyte": idx(DIGITS[:4]),
+    "t10k-images-idx3-ubyte": idx(PIXELS[4:]),
+    "t10k-labels-idx1-ubyte": idx(DIGITS[4:]),
+}
+
+
+@pytest.fixture
+def home(web, monkeypatch):
+    """A public home with six images in place of 70,000."""
+    for name, content in FILES.items():
+        packed = web.files[f"/{name}.gz"] = gzip.compress(content)
+        monkeypatch.setitem(mnist.MD5, name, hashlib.md5(packed).hexdigest())
+    monkeypatch.setattr(mnist, "HOME", web.url)
+    return web
+
+
+def put_packed(folder):
+    for name, content in FILES.items():
+        (folder / f"{name}.gz").write_bytes(gzip.compress(content))
+
+
+def put_plain(folder):
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+
+
+def put_prepared(folder):
+    np.savez(
+        folder / "mnist_70k.npz",
+        x_train=PIXELS[:4],
+        y_train=DIGITS[:4],
+        x_test=PIXELS[4:],
+        y_test=DIGITS[4:],
+    )
+
+
+@pytest.mark.parametrize("put", [put_packed, put_plain, put_prepared])
+@pytest.mark.parametrize(
+    ("subset", "rows"),
+    [("train", slice(0, 4)), ("test", slice(4, 6)), ("all", slice(0, 6))],
+)
+def test_every_form_gives_the_same_images(put, subset, rows, tmp_path):
+    put(tmp_path)
+    images, labels = load_mnist(subset=subset, data_home=tmp_path, download=False)
+    assert images.dtype == np.float64
+    assert labels.dtype == np.int64
+    np.testing.assert_array_equal(images, PIXELS[rows].reshape(-1, 784) / 255)
+    np.testing.assert_array_equal(labels, DIGITS[rows])
+
+
+def test_one_digit_can_be_chosen(tmp_path):
+    put_plain(tmp_path)
+    images, labels = load_mnist(1, subset="all", data_home=tmp_path, download=False)
+    np.testing.assert_array_equal(images, PIXELS[[0, 2, 5]].reshape(3, 784) / 255)
+    np.testing.assert_array_equal(labels, [1, 1, 1])
+
+
+def test_only_the_asked_for_half_is_downloaded(home, tmp_path):
+    images, labels = load_mnist(subset="test", data_home=tmp_path)
+    np.testing.assert_array_equal(images, PIXELS[4:].reshape(-1, 784) / 255)
+    np.testing.assert_array_equal(labels, DIGITS[4:])
+    assert [path[:5] for path in home.requests] == ["/t10k", "/t10k"]
+    load_mnist(subset="test", data_home=tmp_path)
+    assert len(home.requests) == 2
+
+
+def test_other_content_than_mnist_is_refused(home, monkeypatch, tmp_path):
+    monkeypatch.undo()  # the true checksums
+    monkeypatch.setattr(mnist, "HOME", home.url)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with pytest.raises(DataUnavailableError, match="f68b3c2dcbeaaa9fbdd348bbdeb94873"):
+        load_mnist(data_home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PK\x03\x04 a zip file",
+        FILES["t10k-images-idx3-ubyte"][:-1],
+        FILES["t10k-images-idx3-ubyte"] + b"\0",
+        FILES["t10k-images-idx3-ubyte"][:7],
+        b"\0\0\x0d" + FILES["t10k-images-idx3-ubyte"][3:],  # floats
+    ],
+    ids=["empty", "zip", "cut", "long", "header", "floats"],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_file_that_is_not_idx_is_named(tmp_path, content, packed):
+    path = tmp_path / ("images.gz" if packed else "images")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    with pytest.raises(ValueError, match="images"):
+        read_idx(path)
+
+
+def test_damaged_packed_file_is_named(tmp_path):
+    path = tmp_path / "images.gz"
+    path.write_bytes(gzip.compress(FILES["t10k-images-idx3-ubyte"])[:-30])
+    with pytest.raises(ValueError, match=r"images\.gz cannot be unpacked"):
+        read_idx(path)
+
+
+@pytest.mark.parametrize("digit", [10, -1, 1.5, "1"])
+def test_unknown_digit_is_refused(digit):
+    with pytest.raises(ValueError, match="digit must be"):
+        load_mnist(digit, download=False)
+
+
+def test_unknown_subset_is_refused():
+    with pytest.raises(ValueError, match="subset must be"):
+        load_mnist(subset="valid", download=False)
+
+
+# MD5 of the unpacked idx files.
+UNPACKED_MD5 = {
+    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+}
+
+
+def test_real_images_have_the_published_checksums(real):
+    for part, name in (("train", "train"), ("test", "t10k")):
+        images, labels = real(mnist._load_part, part)
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            found = hashlib.md5(idx(array)).hexdigest()
+            assert found == UNPACKED_MD5[f"{name}-{kind}-ubyte"]
+
+
+def test_real_ones(real):
+    images, labels = real(load_mnist, 1)
+    assert images.shape == (6742, 784)
+    assert (labels == 1).all()
+    assert (images.min(), images.max()) == (0.0, 1.0)
+    # A one is a stroke in the middle: seen from above, its ink is there.
+    ink = images.reshape(-1, 28, 28).mean(axis=(0, 1))
+    assert ink.argmax() in (13, 14)

@@ -1,0 +1,166 @@
+"""Tiny runs of the experiments on synthetic data: their numbers, and what they say."""
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+import land
+from reproduction import clustering, constant, selection, synthetic
+
+pytestmark = pytest.mark.slow
+
+TINY = {
+    "sigma": 0.5,
+    "rho": 0.1,
+    "n_points": 30,
+    "n_sets": 2,
+    "components": [1, 2],
+    "n_samples": 100,
+    "n_draws": 8000,
+    "grid": 6,
+}
+
+
+@pytest.fixture(scope="module")
+def losses(smoke):
+    return smoke("synthetic", **TINY, paper_components=[1], others=[])
+
+
+def test_all_cases_were_fitted(losses):
+    assert len(losses.rows) == 2 * 2 * 3 + 2
+    assert losses.result.numbers["pieces"]["computed"] == len(losses.rows)
+
+
+def test_losses_of_gaussians_are_those_of_their_samples(losses):
+    data = land.datasets.make_half_ellipse(30, random_state=1)
+    points, _ = GaussianMixture(1).fit(data).sample(20_000)
+    expected = -land.datasets.half_ellipse_log_density(points).mean()
+    found = synthetic.losses(losses.rows, "gmm", "", 1)[1]
+    assert found == pytest.approx(expected, rel=0.15)
+
+
+def test_draws_without_the_volume_element_keep_to_the_data(losses):
+    for row in losses.rows:
+        if row["model"] == "land":
+            assert row["loss_tangent"] < row["loss"]
+
+
+def test_maximum_likelihood_follows_the_arc_better_than_least_squares(losses):
+    ours = synthetic.losses(losses.rows, "land", "exact", 1)
+    theirs = synthetic.losses(losses.rows, "least_squares", "exact", 1)
+    assert np.all(np.array(ours) < theirs)
+    assert min(ours) > losses.entropy
+
+
+def test_the_entropy_is_that_of_twenty_gaussians(losses):
+    # That of one Gaussian of width 0.1, and at most log 20 for which one it is.
+    least = np.log(2.0 * np.pi * np.e * 0.1**2)
+    assert least < losses.entropy < least + np.log(20.0)
+
+
+def test_claims_compare_pairs_of_losses(losses):
+    settings = losses.result.numbers["settings"]
+    answer, words = synthetic._compare(losses.rows, settings, "least_squares", 2)
+    assert answer in ("holds", "partly", "fails")
+    assert words.count("against") == 3
+    swapped = [dict(row) for row in losses.rows]
+    for row in swapped:
+        names = {"land": "least_squares", "least_squares": "land"}
+        row["model"] = names.get(row["model"], "gmm")
+    opposite = {"holds": "fails", "fails": "holds", "partly": "partly"}
+    found, _ = synthetic._compare(swapped, settings, "least_squares", 2)
+    assert found == opposite[answer]
+
+
+def test_selection_uses_the_same_fits(losses, smoke):
+    found = smoke("selection", **TINY, paper_components=[1])
+    assert found.result.numbers["pieces"]["computed"] == 0
+    settings = found.result.numbers["settings"]
+    for row in found.rows:
+        if row["model"] == "gmm":
+            seed = row["set"]
+            data = land.datasets.make_half_ellipse(30, random_state=seed)
+            model = GaussianMixture(row["n_components"], n_init=10, random_state=seed)
+            assert row["bic_lebesgue"] == pytest.approx(model.fit(data).bic(data))
+        penalty = row["bic_lebesgue"] - row["aic_lebesgue"]
+        n_parameters = 6 * row["n_components"] - 1
+        assert penalty == pytest.approx((np.log(30) - 2) * n_parameters)
+    for kind in ("land", "least_squares", "gmm"):
+        chosen = selection.chosen(found.rows, settings, kind, "bic", "lebesgue")
+        values = [
+            synthetic.losses(found.rows, kind, "exact", k, "bic_lebesgue")
+            for k in (1, 2)
+        ]
+        assert chosen == [1 + (b < a) for a, b in zip(*values, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def clusters(smoke):
+    names = ("rho", "n_samples", "grid")
+    tiny = {name: TINY[name] for name in names}
+    return smoke("clustering", **tiny, sigma=0.3, n_points=60)
+
+
+def test_clusters(clusters):
+    assert len(clusters.rows) == 6
+    for row in clusters.rows:
+        assert -1.0 <= row["rand"] <= 1.0
+        assert 0.5 < row["f_measure"] <= 1.0
+        assert all(0.0 <= value <= 100.0 for value in row["percentiles"])
+        assert row["held_out"] < 0.0
+
+
+def test_clusters_of_gaussians_are_scikit_learns(clusters):
+    data, labels = land.datasets.make_two_moons(60, random_state=0)
+    model = GaussianMixture(2, n_init=10, random_state=0).fit(data)
+    (row,) = (
+        row
+        for row in clusters.rows
+        if (row["dataset"], row["model"]) == ("two moons", "gmm")
+    )
+    expected = land.f_measure(labels, model.predict(data))
+    assert row["f_measure"] == pytest.approx(expected)
+    np.testing.assert_allclose(row["means"], model.means_)
+
+
+@pytest.mark.parametrize(
+    ("signs", "answer"),
+    [([1.0, 0.1], "holds"), ([1.0, -0.1], "partly"), ([0.0, -1.0], "fails")],
+)
+def test_answers(signs, answer):
+    assert clustering._answer(signs) == answer
+
+
+@pytest.fixture(scope="module")
+def constants(smoke):
+    return smoke(
+        "constant",
+        rho=0.1,
+        sigma=0.5,
+        n_points=40,
+        n_samples_fit=100,
+        n_grid=40,
+        n_runs=4,
+        sizes=[100, 800],
+        ray_sizes=[100, 800],
+    )
+
+
+@pytest.mark.parametrize("volume", constant.VOLUMES)
+def test_all_ways_to_the_constant_agree(constants, volume):
+    found = getattr(constants, volume)
+    assert found["trapezoid"]["n_failed"] == 0
+    rays = constant.relative_errors(found, "rays")
+    plain = constant.relative_errors(found, "monte_carlo")
+    assert rays.shape == plain.shape == (4, 2)
+    assert np.abs(rays[:, 1]).max() < 0.02
+    assert np.abs(plain[:, 1]).max() < 0.25
+    assert np.abs(plain[:, 1]).mean() > np.abs(rays[:, 1]).mean()
+
+
+def test_the_two_volumes_have_different_constants(constants):
+    values = [
+        getattr(constants, volume)["trapezoid"]["log_constant"]
+        for volume in constant.VOLUMES
+    ]
+    assert abs(values[0] - values[1]) > 0.01
