@@ -66,15 +66,3 @@ def test_sigma_far_too_large(cloud):
 def test_ordinary_sigma_raises_no_warning(arc):
     model = land.LAND(sigma=0.5, method="least_squares", **FAST).fit(arc)
     assert model.converged_
-
-
-def test_a_mean_that_was_leaving_is_no_optimum(cloud, monkeypatch):
-    """Every rival is taken for one that was stopped on its way out."""
-    monkeypatch.setattr(
-        "land.fitting.enclosure.Enclosure.stopped", lambda self, point: True
-    )
-    model = land.LAND(metric=EuclideanMetric(2), n_samples=300, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="no optimum among the data"):
-        model.fit(cloud)
-    assert model.converged_ is False
-    assert np.all(np.isfinite(model.score_samples(cloud)))

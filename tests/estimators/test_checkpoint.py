@@ -8,7 +8,7 @@ import pytest
 
 import land
 from land.estimators import checkpoint as module
-from land.fitting import turns
+from land.fitting import climb
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
 
 SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.5}
@@ -27,10 +27,10 @@ class Stop:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def frequent_renewals():
+def frequent_checkpoints():
     """Progress is kept every other step."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turns, "STEPS_BETWEEN_RENEWALS", 2)
+        patch.setattr(climb, "STEPS_BETWEEN_CHECKPOINTS", 2)
         yield
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import land
-from land.fitting import problem
+from land.fitting import fidelity
 from land.metrics import EuclideanMetric
 
 # Where space is flat there is one optimum, and a sample is no help to find it.
@@ -14,8 +14,8 @@ FLAT = {"metric": EuclideanMetric(2), "n_samples": 500, "random_state": 0, "tol"
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Sixty rows are many, and fifteen for each component are a sample of them."""
-    monkeypatch.setattr(problem, "_MANY_DATA", 30)
-    monkeypatch.setattr(problem, "_THINNED_DATA", (15,))
+    monkeypatch.setattr(fidelity, "_MANY_ROWS", 30)
+    monkeypatch.setattr(fidelity, "_SAMPLES", (15,))
 
 
 def fit(model, data):
@@ -36,8 +36,8 @@ def test_the_optimum_is_that_of_all_rows(cloud, few_are_many):
 
 
 def test_of_very_many_rows_there_is_a_second_sample(cloud, monkeypatch):
-    monkeypatch.setattr(problem, "_MANY_DATA", 30)
-    monkeypatch.setattr(problem, "_THINNED_DATA", (10, 20, 60))
+    monkeypatch.setattr(fidelity, "_MANY_ROWS", 30)
+    monkeypatch.setattr(fidelity, "_SAMPLES", (10, 20, 60))
     model, searches = fit(land.LAND(**FLAT), cloud)
     assert len(searches) == 3
     np.testing.assert_allclose(model.mean_, cloud.mean(axis=0), atol=1e-3)
@@ -51,8 +51,8 @@ def test_few_rows_are_taken_as_they_are(cloud):
 def test_mixtures_too(cloud, monkeypatch):
     clouds = np.concatenate([cloud, cloud[:50] + 9.0])
     model, searches = fit(land.LANDMixture(2, **FLAT), clouds)
-    monkeypatch.setattr(problem, "_MANY_DATA", 30)
-    monkeypatch.setattr(problem, "_THINNED_DATA", (15,))
+    monkeypatch.setattr(fidelity, "_MANY_ROWS", 30)
+    monkeypatch.setattr(fidelity, "_SAMPLES", (15,))
     other, more_searches = fit(land.LANDMixture(2, **FLAT), clouds)
     assert len(more_searches) == len(searches) + 1
     np.testing.assert_allclose(other.means_, model.means_, atol=1e-3)

@@ -131,14 +131,6 @@ def test_the_objective_never_rises(name, count):
     assert model.weights_.sum() == pytest.approx(1.0)
 
 
-def test_a_descent_in_vain_is_undone():
-    """Curves that were carried along are no longer the shortest where it ends."""
-    data, _ = land.datasets.make_wave_and_arc(100, random_state=0)
-    model = land.LAND(n_samples=1000, random_state=0).fit(data)
-    slack = 3.0 * model.log_constant_stderr_
-    assert model.objective_ <= model.history_[0].objective + slack
-
-
 def test_a_component_without_data_is_named(clusters):
     """Its mean is given where only a row without weight is."""
     data = np.concatenate([clusters, [[50.0, 50.0]]])

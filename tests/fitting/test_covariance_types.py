@@ -56,7 +56,7 @@ def profiled(request):
     kind = COVARIANCE_TYPES[request.param]
     problem = FitProblem(metric, data, covariance_type=kind, n_samples=1000)
     weights = np.full(60, 1.0 / 60)
-    (estimate,) = problem.profile([MEAN], [weights])
+    (estimate,) = problem.profile([MEAN], [weights], problem.log_maps([MEAN]))
     return problem, weights, estimate
 
 
@@ -101,7 +101,7 @@ def test_the_fewer_the_parameters_the_higher_the_objective():
     objectives = []
     for kind in COVARIANCE_TYPES.values():
         problem = FitProblem(metric, data, covariance_type=kind, n_samples=1000)
-        (estimate,) = problem.profile([MEAN], [weights])
+        (estimate,) = problem.profile([MEAN], [weights], problem.log_maps([MEAN]))
         objectives.append(estimate.objective)
     assert objectives[0] < objectives[1] - 1e-3
     assert objectives[1] < objectives[2] - 1e-3

@@ -111,9 +111,17 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--volume",
-        choices=("paper", "exact"),
-        default="paper",
-        help="volume element of the constant (default: paper)",
+        choices=("exact", "paper"),
+        default="exact",
+        help="how the constant is integrated: over the manifold (exact, default), or as "
+        "in the paper's Eq. 7",
+    )
+    group.add_argument(
+        "--reference",
+        choices=("lebesgue", "riemannian"),
+        default="lebesgue",
+        help="what the model is a density of: dx (lebesgue, default), or the metric's "
+        "volume as in the paper",
     )
     group.add_argument(
         "--covariance-type",

@@ -29,6 +29,8 @@ def summary(stored: StoredModel) -> dict[str, Any]:
         "metric": type(model.metric_).__name__,
         "method": getattr(model, "method", None),
         "volume": getattr(model, "volume", None),
+        "reference": getattr(model, "reference", None),
+        "double_counted": getattr(model, "double_counted_", None),
         "covariance_type": getattr(model, "covariance_type", None),
         "parameters": getattr(model, "n_parameters_", None),
         "converged": model.converged_,
@@ -120,9 +122,11 @@ def _objective(result: dict[str, Any]) -> str:
         return "objective unknown"
     if result["class"] == "RiemannianKMeans":
         return f"sum of squared distances {result['objective']:.6g}"
+    riemannian = result["reference"] == "riemannian" or result["volume"] == "paper"
+    measure = "the metric's volume; 'land score' has dx" if riemannian else "dx"
     return (
         f"objective {result['objective']:.6g} (mean negative log density with respect "
-        "to the metric's volume; 'land score' is with respect to dx)"
+        f"to {measure})"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,14 @@ from scipy.special import logsumexp
 
 from land._validation import check_count, check_covariance, check_points
 from land.density.cut_locus import within_cut_locus
-from land.density.nodes import TangentNodes, Volume, ray_nodes, volumes_at
+from land.density.nodes import (
+    Law,
+    Reference,
+    TangentNodes,
+    Volume,
+    ray_nodes,
+    volumes_at,
+)
 from land.geodesics.problem import check_metric
 from land.metrics import Metric
 
@@ -67,6 +74,7 @@ def log_constant(
     n_samples: int = 3000,
     random_state: Any = None,
     *,
+    reference: Reference = "riemannian",
     method: Literal["rays", "monte_carlo"] = "rays",
     tol: float = 1e-6,
 ) -> LogConstant:
@@ -89,6 +97,9 @@ def log_constant(
         each point counts once. ``"paper"`` leaves out the determinant, as the paper
         does on the way to its Eq. 7, in normal coordinates of the tangent space:
         ``m(v) = sqrt|M(Exp v)| sqrt|M(mean)|``.
+    reference : {"riemannian", "lebesgue"}
+        What the density is one of, with the exact volume: the metric's volume, or dx,
+        for which ``m(v) = |det DExp(v)|``.
     n_samples : int
         Effort: the number of samples of plain Monte Carlo. Rays are fewer by a factor
         of twelve, and at the default of 3000 their error is smaller by a factor of ten
@@ -118,8 +129,7 @@ def log_constant(
     """
     center = check_points("mean", mean, metric.dim, ndim=1)
     factor = cholesky(check_covariance("covariance", covariance, metric.dim))
-    if volume not in ("exact", "paper"):
-        raise ValueError(f"volume must be 'exact' or 'paper', got {volume!r}")
+    law = law_of(volume, reference)
     if method not in ("rays", "monte_carlo"):
         raise ValueError(f"method must be 'rays' or 'monte_carlo', got {method!r}")
     n_samples = check_count("n_samples", n_samples, minimum=2)
@@ -127,20 +137,30 @@ def log_constant(
     rng = as_generator(random_state)
     if method == "rays":
         n_rays = rays_for(n_samples, metric.dim * (metric.dim + 1) // 2)
-        (nodes,) = ray_nodes(
-            metric, [center], [factor], n_rays, N_RADII, volume, rng, tol
-        )
+        (nodes,) = ray_nodes(metric, [center], [factor], n_rays, N_RADII, law, rng, tol)
     else:
         normal = rng.standard_normal((n_samples, metric.dim))
-        nodes = monte_carlo_nodes(metric, center, factor, normal, volume, tol)
+        nodes = monte_carlo_nodes(metric, center, factor, normal, law, tol)
     _warn_about_failures(nodes)
     precision, double_counted = invert(factor @ factor.T), 0.0
-    if volume == "exact":
+    if law != "paper":
         shares = model_shares(nodes, precision)
         ((nodes, double_counted),) = within_cut_locus(
             metric, [center], [nodes], [shares], tol
         )
     return summarise(nodes, precision, tol, double_counted)
+
+
+def law_of(volume: Volume, reference: Reference) -> Law:
+    """What the density is one of; the paper's Eq. 7 leaves no choice."""
+    for name, value, allowed in (
+        ("volume", volume, get_args(Volume)),
+        ("reference", reference, get_args(Reference)),
+    ):
+        if value not in allowed:
+            words = " or ".join(repr(word) for word in allowed)
+            raise ValueError(f"{name} must be {words}, got {value!r}")
+    return "paper" if volume == "paper" else reference
 
 
 def rays_for(n_samples: int, n_entries: int) -> int:
@@ -173,9 +193,7 @@ def summarise(
     )
 
 
-def log_terms(
-    nodes: TangentNodes, precision: Array, *, volumes: bool = True
-) -> Array:
+def log_terms(nodes: TangentNodes, precision: Array, *, volumes: bool = True) -> Array:
     """Logarithms of the terms whose sum is C, or that of a normal distribution."""
     terms = nodes.log_weights - 0.5 * squared_lengths(nodes.tangents, precision)
     return terms + nodes.log_volumes if volumes else terms
@@ -218,12 +236,12 @@ def monte_carlo_nodes(
     mean: Array,
     factor: Array,
     normal: Array,
-    volume: Volume,
+    law: Law,
     tol: float,
 ) -> TangentNodes:
     """The paper's Eq. 8: tangents L z for standard normal draws z."""
     tangents = normal @ factor.T
-    points, log_volumes, failed = volumes_at(metric, mean, tangents, volume, tol)
+    points, log_volumes, failed = volumes_at(metric, mean, tangents, law, tol)
     log_normaliser = 0.5 * len(mean) * np.log(2.0 * np.pi)
     log_density = -0.5 * np.sum(normal**2, axis=1) - log_normaliser
     log_density -= np.linalg.slogdet(factor)[1]

@@ -82,7 +82,9 @@ def within_cut_locus(
         past = position >= cut[own.rays]
         volumes = np.where(past, -np.inf, own.log_volumes)
         lost = float(share[past].sum())
-        found.append((replace(own, log_volumes=volumes), lost / max(1.0 - lost, 1e-300)))
+        found.append(
+            (replace(own, log_volumes=volumes), lost / max(1.0 - lost, 1e-300))
+        )
     return found
 
 

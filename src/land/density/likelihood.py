@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.density.constant import squared_lengths
-from land.density.nodes import Volume
+from land.density.nodes import Law
 from land.geodesics import LogMap
 from land.metrics import Metric
 
@@ -23,7 +23,7 @@ def log_density(
     log_constant: float,
     points: Array,
     logs: LogMap,
-    volume: Volume,
+    law: Law,
     measure: Measure,
 ) -> Array:
     """Log densities at points whose log maps at the mean are known.
@@ -36,8 +36,8 @@ def log_density(
         The points x.
     logs
         Their log maps.
-    volume
-        The model's volume element.
+    law
+        What the model is a density of.
     measure
         ``"riemannian"`` is the paper's density, with respect to the metric's volume.
         ``"lebesgue"`` is the density with respect to dx, which integrates to one over
@@ -49,10 +49,10 @@ def log_density(
     """
     squares = squared_lengths(logs.tangents, precision)
     values = np.where(logs.converged, -0.5 * squares - log_constant, np.nan)
-    if measure == "riemannian":
-        return values
-    values = values + metric.log_volume(points)
-    if volume == "paper":
+    if (law == "lebesgue") != (measure == "lebesgue"):
+        sign = 1.0 if measure == "lebesgue" else -1.0
+        values = values + sign * metric.log_volume(points)
+    if law == "paper" and measure == "lebesgue":
         # Eq. 7 measures tangents by their normal coordinates and lacks |det DExp|.
         values = values + metric.log_volume(mean) - logs.log_dets
     return values

@@ -24,6 +24,9 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 Volume = Literal["exact", "paper"]
+Reference = Literal["lebesgue", "riemannian"]
+# What exp(-q) / C is a density of: dx, the metric's volume, or the paper's Eq. 7.
+Law = Literal["lebesgue", "riemannian", "paper"]
 
 # Rays end where the standard normal has this much mass left beyond.
 TAIL = 1e-10
@@ -59,7 +62,7 @@ class TangentNodes:
         How many of them failed; their nodes are left out.
     hessians : ndarray of shape (n, D - 1, D - 1) or None
         Across the rays, of half the squared distance from the mean to Exp(v). Only for
-        the exact volume.
+        the laws of points, not for the paper's.
     across : ndarray of shape (n_rays, D, D - 1) or None
         Orthonormal vectors at the mean that the hessians speak of.
     """
@@ -82,7 +85,7 @@ def ray_nodes(
     factors: Sequence[Array],
     n_rays: int,
     n_radii: int,
-    volume: Volume,
+    law: Law,
     rng: np.random.Generator,
     tol: float,
 ) -> list[TangentNodes]:
@@ -100,8 +103,8 @@ def ray_nodes(
         L: nodes are L z for z spread like a standard normal.
     n_rays, n_radii
         Number of rays for each mean and of nodes on each ray.
-    volume
-        Which volume element.
+    law
+        Which law, and so which volume element.
     rng
         Randomness of the directions, which all means share.
     tol
@@ -117,7 +120,7 @@ def ray_nodes(
     rays = np.stack([reach * directions @ factor.T for factor in factors])
     bases = np.repeat(np.asarray(means), count, axis=0)
     found = volumes_along_rays(
-        metric, bases, rays.reshape(-1, dim), fractions, volume, tol
+        metric, bases, rays.reshape(-1, dim), fractions, law, tol
     )
     # dv = |L| r^(D-1) dr dw, with w on the sphere of area 2 pi^(D/2) / Gamma(D/2)
     log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
@@ -141,7 +144,7 @@ def ray_nodes(
                 n_failed=count - n_good,
                 hessians=None
                 if hessians is None
-                else hessians[good].reshape(-1, dim - 1, dim - 1),
+                else hessians[good].reshape(n_good * n_radii, dim - 1, dim - 1),
                 across=None if across is None else across[good],
             )
         )
@@ -200,27 +203,32 @@ def volumes_along_rays(
     bases: Array,
     rays: Array,
     fractions: Array,
-    volume: Volume,
+    law: Law,
     tol: float,
 ) -> RayVolumes:
     """Values log m(t v), (n, k), for rays v (n, D) and ascending fractions t (k,).
 
     With respect to dv in coordinates, like the covariance. Rays start at `bases`, of
-    shape (D,) or (n, D). The exact volume element is
+    shape (D,) or (n, D). The volume element of the manifold is
 
         m(v) = sqrt|M(mu)| |det DExp(v)|  in normal coordinates,
 
-    and zero past the first conjugate point, where no geodesic is shortest. The paper's
-    Eq. 7 has sqrt|M(Exp v)| in place of the determinant.
+    and zero past the first conjugate point, where no geodesic is shortest. That of dx
+    is smaller by sqrt|M(Exp v)|; the paper's Eq. 7 has this factor in place of the
+    determinant.
     """
     metric.prepare(len(rays))
     metric, center = metric.centred()
     starts = np.broadcast_to(bases, rays.shape) - center
     here = metric.log_volume(np.atleast_2d(bases) - center)
     here = np.broadcast_to(here, len(rays))[:, None]
-    if volume == "exact":
+    if law != "paper":
         found = follow_rays(metric, starts, rays, fractions, tol)
-        log_volumes = np.where(found.conjugate, -np.inf, here + found.log_dets)
+        log_volumes = here + found.log_dets
+        if law == "lebesgue":
+            log_volumes = log_volumes - metric.log_volume(found.points)
+            here = np.zeros_like(here)
+        log_volumes = np.where(found.conjugate, -np.inf, log_volumes)
         return RayVolumes(
             center + found.points,
             log_volumes,
@@ -244,9 +252,9 @@ _ON_THE_WAY = np.arange(1, 17) / 16.0
 
 
 def volumes_at(
-    metric: Metric, mean: Array, tangents: Array, volume: Volume, tol: float
+    metric: Metric, mean: Array, tangents: Array, law: Law, tol: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Points Exp(v) and values log m(v) for tangents v (n, D); which maps failed."""
-    times = _ON_THE_WAY if volume == "exact" else np.ones(1)
-    found = volumes_along_rays(metric, mean, tangents, times, volume, tol)
+    times = np.ones(1) if law == "paper" else _ON_THE_WAY
+    found = volumes_along_rays(metric, mean, tangents, times, law, tol)
     return found.points[:, -1], found.log_volumes[:, -1], found.failed

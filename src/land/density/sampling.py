@@ -19,7 +19,7 @@ from scipy.stats import chi2
 from land.density.cut_locus import is_shortest
 from land.density.nodes import (
     TAIL,
-    Volume,
+    Law,
     sphere_directions,
     volumes_along_rays,
 )
@@ -61,7 +61,7 @@ def draw(
     mean: Array,
     factor: Array,
     n: int,
-    volume: Volume,
+    law: Law,
     rng: np.random.Generator,
     tol: float = 1e-6,
 ) -> Draws:
@@ -70,7 +70,7 @@ def draw(
     The draws are independent. They are exact if the largest mass of a ray, relative to
     what its neighbours promised, was among the rays that were followed.
     """
-    rays = _Rays(metric, mean, factor, volume, tol)
+    rays = _Rays(metric, mean, factor, law, tol)
     proposals = _Directions(rays, rng)
     tangents, ratios, levels = np.empty((0, len(mean))), np.empty(0), np.empty(0)
     shortest = np.empty(0, dtype=bool)
@@ -82,7 +82,7 @@ def draw(
         new = np.flatnonzero(chosen & np.isnan(points[:, 0]))
         if len(new):
             points[new] = exp_map(metric, mean, tangents[new], tol=tol).points
-            if volume == "exact":
+            if law != "paper":
                 bases = np.broadcast_to(mean, points[new].shape)
                 shortest[new] = is_shortest(
                     metric, bases, tangents[new], points[new], tol
@@ -111,10 +111,10 @@ class _Rays:
     """Rays from the mean, with the density along each."""
 
     def __init__(
-        self, metric: Metric, mean: Array, factor: Array, volume: Volume, tol: float
+        self, metric: Metric, mean: Array, factor: Array, law: Law, tol: float
     ) -> None:
         self.metric, self.mean, self.factor = metric, mean, factor
-        self.volume, self.tol = volume, tol
+        self.law, self.tol = law, tol
         self.reach = float(np.sqrt(chi2.isf(TAIL, len(mean))))
         self.fractions = np.arange(1, _RADII + 1) / _RADII
         self.fine = np.linspace(0.0, 1.0, _RADII * _FINER + 1)
@@ -126,7 +126,7 @@ class _Rays:
             self.mean,
             self.reach * directions @ self.factor.T,
             self.fractions,
-            self.volume,
+            self.law,
             self.tol,
         )
         volumes = np.exp(np.where(found.failed[:, None], -np.inf, found.log_volumes))
@@ -183,8 +183,9 @@ class _Directions:
             normal = rng.standard_normal((2 * size, self.dim))
             normal /= np.linalg.norm(normal, axis=1)[:, None]
             _, cell = self.tree.query(normal)
-            keep = rng.uniform(size=len(cell)) * self.promises.max() < (
-                self.promises[cell]
+            keep = (
+                rng.uniform(size=len(cell)) * self.promises.max()
+                < (self.promises[cell])
             )
             found.append((normal[keep], self.promises[cell[keep]]))
             count += int(keep.sum())

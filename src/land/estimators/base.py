@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from land._validation import check_count, check_points, check_positive
+from land.density.constant import law_of
 from land.density.likelihood import Measure
+from land.density.nodes import Law, Reference, Volume
 from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
 from land.estimators.chunks import in_chunks
 from land.estimators.parallel import check_n_jobs
@@ -33,7 +35,8 @@ Array = NDArray[np.float64]
 CHOICES = {
     "method": ("ml", "least_squares"),
     "optimizer": ("auto", "paper"),
-    "volume": ("exact", "paper"),
+    "volume": get_args(Volume),
+    "reference": get_args(Reference),
     "covariance_type": tuple(COVARIANCE_TYPES),
     "measure": ("lebesgue", "riemannian"),
 }
@@ -144,7 +147,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     """Base of the distributions.
 
     Subclasses also have the parameters `method`, `optimizer`, `volume`,
-    `covariance_type`, `n_samples`, `verbose` and `callback`, the attribute
+    `reference`, `covariance_type`, `n_samples`, `verbose` and `callback`, the attribute
     `n_parameters_`, and a method `_components`.
     """
 
@@ -152,7 +155,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         self, X: Any, sample_weight: Any, checkpoint: PathLike | None
     ) -> tuple[FitProblem, Array, FitSettings, np.random.Generator]:
         """Validate everything, learn the metric, set up the problem."""
-        for name in ("method", "optimizer", "volume", "covariance_type"):
+        for name in CHOICES.keys() - {"measure"}:
             check_choice(name, getattr(self, name))
         settings = FitSettings(
             method=self.method,
@@ -164,12 +167,17 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             X,
             sample_weight,
             checkpoint,
-            volume=self.volume,
+            law=self._law,
             covariance_type=COVARIANCE_TYPES[self.covariance_type],
             n_samples=check_count("n_samples", self.n_samples, minimum=2),
             callback=_listener(self.verbose, self.callback, type(self).__name__),
         )
         return problem, weights, settings, rng
+
+    @property
+    def _law(self) -> Law:
+        """What the density is one of."""
+        return law_of(self.volume, self.reference)
 
     def _store_progress(
         self,
@@ -201,16 +209,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             )
 
     def _warn_about_convergence(self) -> None:
-        default = self.method == "ml" and self.optimizer == "auto"
-        if default and self.n_iter_ < self.max_iter:
-            what = (
-                "found no optimum among the data: its mean was leaving them; try a "
-                "larger sigma or rho, volume='exact', or another random_state"
-            )
-        else:
-            what = (
-                f"did not converge within {self.max_iter} steps; raise max_iter or tol"
-            )
+        what = f"did not converge within {self.max_iter} steps; raise max_iter or tol"
         warnings.warn(f"the fit {what}", ConvergenceWarning, stacklevel=5)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
@@ -240,7 +239,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             component_log_densities,
             X,
             components=self._components(),
-            volume=self.volume,
+            law=self._law,
             measure=measure,
         )
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import check_count, check_points
 from land.density.constant import as_generator, cholesky
 from land.density.likelihood import Measure
-from land.density.nodes import Volume
+from land.density.nodes import Reference, Volume
 from land.density.sampling import Draws, draw
 from land.estimators.base import (
     RiemannianDensity,
@@ -35,28 +35,34 @@ class LAND(RiemannianDensity):
     ----------
     sigma : float or "auto"
         Size of the neighbourhoods from which the metric is learned. ``"auto"`` takes
-        the median distance of a point to its k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
+        twice the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
     rho : float or "auto"
-        Added to the local variances; the smaller, the dearer it is to leave the data.
-        ``"auto"`` takes 0.3 times the typical local variance on the data.
+        Added to the local variances; the smaller, the more it costs to leave the data.
+        ``"auto"`` takes the typical local variance on the data.
     metric : Metric or None
         A metric to use in place of the learned one.
     method : {"ml", "least_squares"}
         Maximum likelihood, or intrinsic mean and empirical covariance.
     optimizer : {"auto", "paper"}
         ``"auto"`` descends with exact covariance steps and a quasi-Newton method for
-        the mean, from several rival starts. ``"paper"`` is the paper's Algorithms 1
+        the mean, from several starts. ``"paper"`` is the paper's Algorithms 1
         and 2 as printed.
-    volume : {"paper", "exact"}
-        The volume element of the normalisation constant; ``"exact"`` includes
-        ``|det DExp|``, which the paper leaves out.
+    volume : {"exact", "paper"}
+        How the normalisation constant is computed: ``"exact"`` integrates over the
+        manifold, as the paper defines it; ``"paper"`` leaves out ``|det DExp|``, as the
+        paper does on the way, see `land.log_constant`.
+    reference : {"lebesgue", "riemannian"}
+        What ``exp(-q(x)) / C`` is the density of, with half the squared Mahalanobis
+        length q of Log(x): dx, or the metric's volume as in the paper. The latter is
+        small where data are many, so that it puts mass beside them. ``volume="paper"``
+        is always with respect to the metric's volume.
     covariance_type : {"full", "diag", "spherical"}
         Which covariances are allowed, in tangent coordinates at the mean: any, diagonal
         ones, or multiples of the identity. The fewer parameters, the more dimensions a
         fit can bear.
     init : {"least_squares", "random"} or array_like of shape (D,)
-        Where to start: near the intrinsic mean and rivals among the data, at a random
-        row, or at a given mean.
+        Where to start: central points of the data, which are compared; a random
+        row, or a given mean.
     n_samples : int
         Effort for the normalisation constant, see `land.log_constant`.
     max_iter : int
@@ -91,7 +97,7 @@ class LAND(RiemannianDensity):
         Mass past the cut locus, relative to that within it. Geodesics there are not the
         shortest ones; the constant does not count it, and `sample` does not draw it.
     objective_ : float
-        Mean negative log likelihood with respect to the metric's volume.
+        Mean negative log likelihood with respect to the reference.
     history_ : list of Step
         Objective, mean and work after each step.
     converged_, interrupted_ : bool
@@ -127,6 +133,7 @@ class LAND(RiemannianDensity):
         method: str = "ml",
         optimizer: str = "auto",
         volume: Volume = "exact",
+        reference: Reference = "lebesgue",
         covariance_type: str = "full",
         init: Any = "least_squares",
         n_samples: int = 3000,
@@ -143,6 +150,7 @@ class LAND(RiemannianDensity):
         self.method = method
         self.optimizer = optimizer
         self.volume = volume
+        self.reference = reference
         self.covariance_type = covariance_type
         self.init = init
         self.n_samples = n_samples
@@ -263,7 +271,7 @@ class LAND(RiemannianDensity):
             self.mean_,
             cholesky(self.covariance_),
             count,
-            self.volume,
+            self._law,
             as_generator(random_state),
         )
         return (draws.points, draws) if return_diagnostics else draws.points

@@ -29,7 +29,8 @@ from land.estimators.fields import (
 from land.estimators.mixture import LANDMixture
 from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
 
-FORMAT, VERSION = "land-model", 1
+# Version 2: the default volume is the exact one, and "paper" means another.
+FORMAT, VERSION = "land-model", 2
 
 CLASSES: dict[str, type[RiemannianEstimator]] = {
     each.__name__: each for each in (LAND, LANDMixture, RiemannianKMeans)
@@ -151,7 +152,8 @@ def _unpack(
     if header["version"] != VERSION:
         raise ModelFileError(
             f"it is in version {header['version']!r} of the format, this land reads "
-            f"version {VERSION}; use the land that wrote it ({header.get('land')!r})"
+            f"version {VERSION}, in which densities have another constant; fit the "
+            f"model again, or use the land that wrote it ({header.get('land')!r})"
         )
     if header["class"] not in CLASSES:
         raise ModelFileError(f"it holds an unknown class, {header['class']!r}")

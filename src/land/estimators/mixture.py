@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import check_count
 from land.density.constant import as_generator, cholesky
 from land.density.likelihood import Measure
-from land.density.nodes import Volume
+from land.density.nodes import Reference, Volume
 from land.density.sampling import draw
 from land.estimators.base import (
     RiemannianDensity,
@@ -49,15 +49,14 @@ class LANDMixture(RiemannianDensity):
         empirical covariances and their constants.
     optimizer : {"auto"}
         Only the default optimizer is available for mixtures.
-    volume : {"paper", "exact"}
+    volume, reference
         See `LAND`.
     covariance_type : {"full", "diag", "spherical"}
         Which covariances the components may have, see `LAND`.
     init : {"gmm", "least_squares", "random"} or array_like of shape (K, D)
-        First clusters: of a Gaussian mixture (with a spectral clustering of the
-        neighbour graph as its rival; the better one after a few steps is pursued), of
-        Riemannian k-means, of random rows, or of given means (each row belongs to the
-        nearest along geodesics).
+        First clusters: of a Gaussian mixture or a spectral clustering of the neighbour
+        graph, whichever turns out better; of Riemannian k-means; of random rows, or of
+        given means, to the nearest of which, along geodesics, each row belongs.
     n_init : int
         Number of fits with different randomness; the best one is kept, with its
         history.
@@ -76,7 +75,7 @@ class LANDMixture(RiemannianDensity):
     log_constants_, log_constants_stderr_, double_counted_ : ndarray of shape (K,)
         See `LAND`.
     objective_ : float
-        Mean negative log likelihood with respect to the metric's volume.
+        Mean negative log likelihood with respect to the reference.
     history_, converged_, interrupted_, n_iter_, n_failed_log_maps_
         See `LAND`.
     n_log_maps_, n_exp_maps_
@@ -102,6 +101,7 @@ class LANDMixture(RiemannianDensity):
         method: str = "ml",
         optimizer: str = "auto",
         volume: Volume = "exact",
+        reference: Reference = "lebesgue",
         covariance_type: str = "full",
         init: Any = "gmm",
         n_init: int = 1,
@@ -120,6 +120,7 @@ class LANDMixture(RiemannianDensity):
         self.method = method
         self.optimizer = optimizer
         self.volume = volume
+        self.reference = reference
         self.covariance_type = covariance_type
         self.init = init
         self.n_init = n_init
@@ -266,7 +267,7 @@ class LANDMixture(RiemannianDensity):
                 self.means_[k],
                 cholesky(self.covariances_[k]),
                 int(own),
-                self.volume,
+                self._law,
                 rng,
             ).points
             for k, own in enumerate(counts)

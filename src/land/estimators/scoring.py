@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.density.likelihood import Measure, log_density
-from land.density.nodes import Volume
+from land.density.nodes import Law
 from land.geodesics import log_map
 from land.metrics import Metric
 
@@ -47,7 +47,7 @@ def component_log_densities(
     points: Array,
     metric: Metric,
     components: Sequence[Component],
-    volume: Volume,
+    law: Law,
     measure: Measure,
 ) -> Array:
     """Log densities of components at points, (n, K); NaN where a geodesic failed."""
@@ -56,7 +56,7 @@ def component_log_densities(
         logs = log_map(metric, mean, points)
         columns.append(
             log_density(
-                metric, mean, precision, log_constant, points, logs, volume, measure
+                metric, mean, precision, log_constant, points, logs, law, measure
             )
         )
     return np.stack(columns, axis=1)

@@ -91,7 +91,9 @@ class Search:
         if self.departure is not None:
             step = self.spot.mean - self.departure[0]
             change = gradient - self.departure[1]
-            size = np.sqrt(step @ np.linalg.solve(unit, step) * (change @ unit @ change))
+            size = np.sqrt(
+                step @ np.linalg.solve(unit, step) * (change @ unit @ change)
+            )
             if step @ change > _SETTINGS.curved * size:
                 self.memory = [*self.memory, (step, change)][-_SETTINGS.memory :]
         self.gradient, self.departure = gradient, None
@@ -126,9 +128,7 @@ class Search:
 
     def renewed(self, spot: Spot, weights: Array) -> Search:
         """The search from a new evaluation of the same mean."""
-        return replace(
-            self, spot=spot, weights=weights, gradient=None, converged=False
-        )
+        return replace(self, spot=spot, weights=weights, gradient=None, converged=False)
 
 
 class Objective(Protocol):
@@ -210,9 +210,7 @@ def _give_up(searches: Sequence[Search], best: Search) -> None:
         search.converged |= gap > _SETTINGS.outrun * promise
 
 
-def _line_search(
-    objective: Objective, searches: Sequence[Search], tol: float
-) -> None:
+def _line_search(objective: Objective, searches: Sequence[Search], tol: float) -> None:
     """Shorten the steps of all searches until each lowers its objective."""
     waiting = []
     for search in searches:

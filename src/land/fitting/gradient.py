@@ -1,6 +1,6 @@
 r"""The gradient of the objective in the mean, the covariance held fixed.
 
-With the exact volume, C is the integral of exp(-q(mu, x)) over the manifold, and only q
+With the exact volume, C is an integral of exp(-q(mu, x)) over all points x, and only q
 depends on the mean: the gradient is a difference of expectations,
 
     grad phi = E_data[grad q] - E_model[grad q],    grad q = -R^T Gamma Log,
@@ -44,7 +44,7 @@ def mean_gradients(
         problem.metric, np.stack([estimate.mean for estimate in estimates])
     )
     slopes: Sequence[Array | None] = len(estimates) * [None]
-    if problem.volume == "paper":
+    if problem.law == "paper":
         slopes = _constant_slopes(problem, estimates)
     found = []
     for estimate, own, symbol, slope in zip(
@@ -88,14 +88,14 @@ def _model_part(metric: Metric, estimate: Estimate, symbols: Array) -> Array:
     across = nodes.across[nodes.rays[used]]
     bent = np.einsum("nrs,nds,nd->nr", changes, across, pulls, optimize=True)
     slope = shares @ pulls
-    slope += metric.tensor(estimate.mean) @ np.einsum("n,ndr,nr->d", shares, across, bent)
+    slope += metric.tensor(estimate.mean) @ np.einsum(
+        "n,ndr,nr->d", shares, across, bent
+    )
     moment = (shares[:, None] * tangents).T @ tangents
     return np.asarray(slope + np.einsum("kij,kj->i", symbols, precision @ moment))
 
 
-def _constant_slopes(
-    problem: FitProblem, estimates: Sequence[Estimate]
-) -> list[Array]:
+def _constant_slopes(problem: FitProblem, estimates: Sequence[Estimate]) -> list[Array]:
     """Gradients of log C by differences, on the same quadrature directions."""
     dim = problem.metric.dim
     frames = [cholesky(estimate.covariance) for estimate in estimates]

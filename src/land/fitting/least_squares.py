@@ -106,7 +106,9 @@ class Variance:
         weights = np.where(known, weights, 0.0)
         weights = weights / max(float(weights.sum()), 1e-300)
         tangents = np.where(known[:, None], logs.tangents, 0.0)
-        response = np.tensordot(weights, np.where(known[:, None, None], responses, 0), 1)
+        response = np.tensordot(
+            weights, np.where(known[:, None, None], responses, 0), 1
+        )
         symbols = christoffel_symbols(self.metric, mean[None])[0]
         return np.asarray(response - symbols @ (weights @ tangents))
 

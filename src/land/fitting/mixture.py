@@ -9,7 +9,7 @@ likelihood.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,12 @@ _FEWEST_DATA = 1.0
 # Rounds of responsibilities and covariances between steps of the means, which end when
 # one of them gains less than this share of the tolerance.
 _SETTLING_STEPS, _SETTLED = 30, 0.1
-# EM steps with which first guesses are compared.
-_SEARCH_STEPS = 30
+# Steps of the means within the clusters of a first guess, and EM steps with which first
+# guesses are compared.
+_FIRST_STEPS, _SEARCH_STEPS = 6, 30
+# Guesses whose objectives differ by less are compared again, on so many rows for each
+# component.
+_BEHIND, _COMPARED_ROWS = 0.1, 1000
 
 
 @dataclass(frozen=True)
@@ -213,11 +217,35 @@ def _search(
         shares = _component_weights(own, guess[rows])
         means = [_first_mean(rough, share, ranking, rng) for share in shares]
         estimates = rough.profile(means, shares, rough.log_maps(means))
+        searches = [
+            Search(estimate, share)
+            for estimate, share in zip(estimates, shares, strict=True)
+        ]
+        # Components settle in the clusters of the guess before these may change.
+        for _ in range(_FIRST_STEPS):
+            advance(Likelihood(rough), searches, descent.tol)
+        estimates = [search.spot for search in searches]
         model = _Mixture(rough, own, estimates, own @ guess[rows], shares)
         model.record()
         model.descend(_SEARCH_STEPS, descent.tol)
         found.append(model)
-    return min(found, key=lambda model: model.mixture.objective).state()
+    states = [model.state() for model in _leaders(found)]
+    if len(states) == 1:
+        return states[0]
+    # A few data cannot tell them apart: more do.
+    fair = replace(descent, n_rows=_COMPARED_ROWS * guesses[0].shape[1])
+    part, own, _ = problem.at(fair, weights, rng)
+    models = [_Mixture.on(part, own, state) for state in states]
+    for model in models:
+        model.descend(_SEARCH_STEPS, descent.tol)
+    return _leaders(models)[0].state()
+
+
+def _leaders(models: Sequence[_Mixture]) -> list[_Mixture]:
+    """The best models, and those not far behind."""
+    ranked = sorted(models, key=lambda model: model.mixture.objective)
+    most = ranked[0].mixture.objective + _BEHIND
+    return [model for model in ranked if model.mixture.objective <= most]
 
 
 def _first_mean(

@@ -37,7 +37,7 @@ def fit_as_in_paper(
             mean,
             cholesky(covariance),
             normal,
-            problem.volume,
+            problem.law,
             problem.tol,
         )
         problem.work.exp_maps += len(normal)

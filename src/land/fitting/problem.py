@@ -24,7 +24,7 @@ from land.density.constant import (
     summarise,
 )
 from land.density.cut_locus import within_cut_locus
-from land.density.nodes import TangentNodes, Volume, ray_nodes
+from land.density.nodes import Law, TangentNodes, ray_nodes
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step, Work, usable_tangents
 from land.fitting.fidelity import Fidelity
@@ -43,6 +43,9 @@ _PLACEMENTS = 10
 # Covariances are at most so many times the second moment of their data. The density is
 # then nearly constant on them; beyond that, quadrature would be all there is to it.
 _FLAT = 25.0
+# Rays of final constants are doubled, so many times at most, until the standard error
+# of log C is below this: densities then integrate to one within half a percent.
+_ACCURATE, _DOUBLINGS = 0.002, 3
 # Mass that was counted twice on the way matters if it is larger than this.
 _MATTERS = 0.005
 # Share of the data's average variance that is added to every direction, so that data
@@ -71,7 +74,7 @@ class FitProblem:
 
     metric: Metric
     data: Array
-    volume: Volume = "exact"
+    law: Law = "riemannian"
     covariance_type: CovarianceType = COVARIANCE_TYPES["full"]
     n_samples: int = 3000
     n_rays: int | None = None
@@ -90,9 +93,7 @@ class FitProblem:
     @property
     def most_rays(self) -> int:
         """Rays of the final constants."""
-        return rays_for(
-            self.n_samples, self.covariance_type.n_entries(self.metric.dim)
-        )
+        return rays_for(self.n_samples, self.covariance_type.n_entries(self.metric.dim))
 
     @property
     def rays_on_the_way(self) -> int:
@@ -180,15 +181,15 @@ class FitProblem:
         means: Sequence[Array],
         covariances: Sequence[Array],
         *,
-        unseen: bool = False,
+        seed: int = 0,
+        n_rays: int | None = None,
     ) -> list[TangentNodes]:
         """Quadrature nodes at each mean, placed for its covariance.
 
-        `unseen` nodes are for final constants: more of them, in directions that no fit
-        has adapted itself to.
+        Another seed has directions that no fit has adapted itself to.
         """
-        n_rays = self.most_rays if unseen else self.n_rays or self.rays_on_the_way
-        rng = np.random.default_rng([self.seed, int(unseen)])
+        n_rays = n_rays or self.n_rays or self.rays_on_the_way
+        rng = np.random.default_rng([self.seed, seed])
         factors = [cholesky(covariance) for covariance in covariances]
         placed = ray_nodes(
             self.metric,
@@ -196,7 +197,7 @@ class FitProblem:
             factors,
             n_rays,
             N_RADII,
-            self.volume,
+            self.law,
             rng,
             self.tol,
         )
@@ -226,9 +227,9 @@ class FitProblem:
         logs = [each.logs for each in estimates]
         covariances = [each.covariance for each in estimates]
         for _ in range(_PLACEMENTS):
-            nodes = self.nodes(means, covariances, unseen=True)
-            if self.volume == "paper":
-                lost = [0.0] * len(nodes)
+            nodes = self._accurate_nodes(means, covariances)
+            lost = [0.0] * len(nodes)
+            if self.law == "paper":
                 break
             precisions = [invert(covariance) for covariance in covariances]
             shares = [
@@ -237,7 +238,7 @@ class FitProblem:
             ]
             found = within_cut_locus(self.metric, means, nodes, shares, self.tol)
             nodes, lost = [each[0] for each in found], [each[1] for each in found]
-            self.work.log_maps += sum(len(own.across) for own in nodes)
+            self.work.log_maps += sum(each.n_maps for each in nodes)
             well_placed = True
             for k, own in enumerate(nodes):
                 if lost[k] < _MATTERS:
@@ -252,6 +253,30 @@ class FitProblem:
                 break
         parts = zip(means, covariances, weights, logs, nodes, lost, strict=True)
         return [self.assemble(*part) for part in parts]
+
+    def _accurate_nodes(
+        self, means: Sequence[Array], covariances: Sequence[Array]
+    ) -> list[TangentNodes]:
+        """Nodes in unseen directions, more of them until constants are known well."""
+        found: dict[int, TangentNodes] = {}
+        waiting, n_rays = list(range(len(means))), self.most_rays
+        for doubling in range(_DOUBLINGS + 1):
+            placed = self.nodes(
+                [means[k] for k in waiting],
+                [covariances[k] for k in waiting],
+                seed=1,
+                n_rays=n_rays << doubling,
+            )
+            found |= dict(zip(waiting, placed, strict=True))
+            waiting = [
+                k
+                for k in waiting
+                if summarise(found[k], invert(covariances[k]), self.tol).stderr
+                > _ACCURATE
+            ]
+            if not waiting:
+                break
+        return [found[k] for k in range(len(means))]
 
     def evaluate(
         self,

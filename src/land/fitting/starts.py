@@ -26,9 +26,7 @@ _MOST_VARIANCE, _APART = 1.5, 0.7
 _SAME = 0.3
 
 
-def central_points(
-    metric: Metric, points: Array, weights: Array, count: int
-) -> Array:
+def central_points(metric: Metric, points: Array, weights: Array, count: int) -> Array:
     """Points of small mean squared distance to the others, the most central first.
 
     At most so many, far from each other.

@@ -77,9 +77,7 @@ class Metric(abc.ABC):
         """Tensors at many points: (n, D) -> (n, D) or (n, D, D), on JAX arrays."""
         return jax.vmap(self.tensor_at)(points)
 
-    def plane_jet(
-        self, points: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """What the Gauss curvature needs of a metric in the plane.
 
         Tensors E, F, G (n, 2) or (n, 2, 2); their derivatives in either coordinate, on

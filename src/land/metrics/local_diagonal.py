@@ -163,9 +163,7 @@ class LocalDiagonalMetric(Metric):
         variances = local_variances(scaled, self._source)
         return 1.0 / (self.sigma**2 * variances + self.rho)
 
-    def plane_jet(
-        self, points: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Tensors, slopes and the curvature's second derivatives from one sum."""
         scaled = (points - self.center) / self.sigma
         variances, slopes, across = variances_in_the_plane(scaled, self._source)

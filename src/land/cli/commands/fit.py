@@ -113,6 +113,7 @@ def build(options: argparse.Namespace, console: Console) -> Any:
         "rho": options.rho,
         "method": options.method,
         "volume": options.volume,
+        "reference": options.reference,
         "covariance_type": options.covariance_type,
         "optimizer": options.optimizer,
         "n_samples": options.n_samples,

@@ -72,7 +72,4 @@ def _compared(result: dict[str, Any]) -> str:
     text = f"a Gaussian mixture with as many components: {theirs:.6g}"
     if ours >= theirs:
         return text
-    return (
-        f"{text}; for a better density try 'land fit' with a larger --rho, or --volume "
-        "exact (small values of rho are for means and clusters)"
-    )
+    return f"{text}; try 'land fit' with a larger --rho, which flattens the metric"

@@ -128,6 +128,7 @@ def _select(X: Any, options: argparse.Namespace, console: Console) -> Any:
         rho=options.rho,
         method=options.method,
         volume=options.volume,
+        reference=options.reference,
         covariance_type=options.covariance_type,
         n_samples=options.n_samples,
         max_iter=options.max_iter,
