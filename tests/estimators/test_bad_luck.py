@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 import land
-from land.metrics import EuclideanMetric
 
 FAST = {"n_samples": 500, "random_state": 0}
 

@@ -9,11 +9,11 @@ from land.metrics.bandwidth import automatic_rho, automatic_sigma
 DATA = np.random.default_rng(0).normal(size=(50, 3))
 
 
-def test_sigma_is_twice_the_median_distance_of_the_kth_neighbour():
+def test_sigma_is_the_median_distance_of_the_kth_neighbour():
     distances = np.linalg.norm(DATA[:, None] - DATA, axis=2)
     k = 4  # ceil(sqrt(50) / 2)
     # Column 0 is the point itself.
-    expected = 2.0 * np.median(np.sort(distances, axis=1)[:, k])
+    expected = np.median(np.sort(distances, axis=1)[:, k])
     assert automatic_sigma(DATA) == pytest.approx(expected, rel=1e-12)
 
 
@@ -64,7 +64,7 @@ def test_identical_rows_have_no_scale():
 
 
 def test_two_rows_are_enough():
-    assert automatic_sigma(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(10.0)
+    assert automatic_sigma(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(5.0)
 
 
 def test_a_sample_speaks_for_many_rows():
@@ -73,7 +73,7 @@ def test_a_sample_speaks_for_many_rows():
     k = int(np.ceil(0.5 * np.sqrt(len(many))))
     some = many[:1500]
     distances = np.linalg.norm(some[:, None] - many, axis=2)
-    expected = 2.0 * np.median(np.partition(distances, k, axis=1)[:, k])
+    expected = np.median(np.partition(distances, k, axis=1)[:, k])
     sigma = automatic_sigma(many)
     assert sigma == pytest.approx(expected, rel=0.05)
     assert automatic_sigma(many) == sigma  # the sample is always the same

@@ -113,7 +113,7 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
         "--volume",
         choices=("exact", "paper"),
         default="exact",
-        help="how the constant is integrated: over the manifold (exact, default), or as "
+        help="how the constant is integrated: over the manifold (exact), or as "
         "in the paper's Eq. 7",
     )
     group.add_argument(

@@ -62,11 +62,16 @@ class Spot(Protocol):
     """An objective, evaluated at a mean."""
 
     @property
-    def mean(self) -> Array: ...
+    def mean(self) -> Array:
+        """Where."""
+
     @property
-    def objective(self) -> float: ...
+    def objective(self) -> float:
+        """The value."""
+
     @property
-    def logs(self) -> LogMap: ...
+    def logs(self) -> LogMap:
+        """Log maps of the data there."""
 
 
 @dataclass
@@ -218,13 +223,15 @@ def _line_search(objective: Objective, searches: Sequence[Search], tol: float) -
         size = np.sqrt(
             direction @ np.linalg.solve(objective.unit(search.spot), direction)
         )
-        waiting.append((search, direction, min(1.0, _SETTINGS.longest_step / size)))
+        longest = float(_SETTINGS.longest_step / size)
+        waiting.append((search, direction, min(1.0, longest)))
     for _ in range(_SETTINGS.trials):
         if not waiting:
             return
         spots = _try(objective, waiting)
         rejected = []
         for (search, direction, length), spot in zip(waiting, spots, strict=True):
+            assert search.gradient is not None
             slope = float(search.gradient @ direction)
             rise = np.inf
             if spot is not None and objective.reliable(spot, search.spot):
@@ -259,9 +266,10 @@ def _try(
     reached = np.flatnonzero(arrivals.converged)
     if len(reached):
         spots = objective.evaluate(
-            [arrivals.points[k] for k in reached], [waiting[k][0] for k in reached]
+            [arrivals.points[k] for k in reached],
+            [waiting[k][0] for k in reached.tolist()],
         )
-        for k, spot in zip(reached, spots, strict=True):
+        for k, spot in zip(reached.tolist(), spots, strict=True):
             found[k] = spot
     return found
 

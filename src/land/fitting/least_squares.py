@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from land.fitting.descent import Search, descend
+from land.fitting.descent import Pair, Search, descend
 from land.fitting.estimate import Estimate, usable_tangents
 from land.fitting.fidelity import ladder
 from land.fitting.problem import FitProblem
@@ -31,7 +31,8 @@ def fit_least_squares(
     Of many data samples bring the mean near. Returns the estimate and whether the mean
     tangent is shorter than `tol`, relative to the spread of the data.
     """
-    mean, memory, converged = start, [], False
+    mean, converged = start, False
+    memory: list[Pair] = []
     n_rows = int(np.sum(weights > 0.0))
     rungs = ladder(n_rows, 1, problem.metric.dim, problem.rays_on_the_way, tol)
     for rung in rungs[2:] if max_iter else rungs[-1:]:
@@ -102,7 +103,7 @@ class Variance:
         responses = logs.responses
         if responses is None:
             return np.eye(len(mean))
-        known = np.isfinite(responses).all(axis=(1, 2))
+        known = np.asarray(np.isfinite(responses).all(axis=(1, 2)))
         weights = np.where(known, weights, 0.0)
         weights = weights / max(float(weights.sum()), 1e-300)
         tangents = np.where(known[:, None], logs.tangents, 0.0)

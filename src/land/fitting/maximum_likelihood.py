@@ -73,6 +73,9 @@ class Likelihood:
         logs = self.problem.log_maps(means)
         shared = len(means) * [weights]
         estimates = self.problem.profile(means, shared, logs, covariances)
+        while self.problem.take_more_rays(estimates):
+            covariances = [each.covariance for each in estimates]
+            estimates = self.problem.profile(means, shared, logs, covariances)
         return [Search(estimate, weights) for estimate in estimates]
 
 
@@ -165,10 +168,11 @@ def _search(
 ) -> dict[str, Any]:
     """Central points of a few data, and where they lead on the next rung."""
     ranking, descent = rungs
-    means = [start]
     if start is None:
         part, own, _ = problem.at(ranking, weights, rng)
         means = list(central_points(part.metric, part.data, own, _CANDIDATES))
+    else:
+        means = [start]
     part, own, _ = problem.at(descent, weights, rng)
     likelihood = Likelihood(part)
     searches = likelihood.start(means, own)

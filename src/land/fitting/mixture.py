@@ -147,6 +147,8 @@ class _Mixture:
         logs = problem.log_maps(means)
         shared = len(means) * [weights]
         estimates = problem.evaluate(means, covariances, shared, logs)
+        while problem.take_more_rays(estimates):
+            estimates = problem.evaluate(means, covariances, shared, logs)
         model = cls(problem, weights, estimates, np.asarray(state["proportions"]))
         if not problem.history:
             model.record()
@@ -177,8 +179,12 @@ class _Mixture:
             if mixture.objective - settled.objective < _SETTLED * tol:
                 break
             mixture = settled
-        parts = zip(self.searches, estimates, shares, strict=True)
-        self.searches = [search.renewed(*part) for search, *part in parts]
+        self.searches = [
+            search.renewed(estimate, share)
+            for search, estimate, share in zip(
+                self.searches, estimates, shares, strict=True
+            )
+        ]
         starved = mixture.starved
         fed = [each for k, each in enumerate(self.searches) if k not in starved]
         advance(Likelihood(self.problem), fed, _SETTLED * tol)
@@ -216,7 +222,11 @@ def _search(
     for guess in guesses:
         shares = _component_weights(own, guess[rows])
         means = [_first_mean(rough, share, ranking, rng) for share in shares]
-        estimates = rough.profile(means, shares, rough.log_maps(means))
+        logs = rough.log_maps(means)
+        estimates = rough.profile(means, shares, logs)
+        while rough.take_more_rays(estimates):
+            covariances = [each.covariance for each in estimates]
+            estimates = rough.profile(means, shares, logs, covariances)
         searches = [
             Search(estimate, share)
             for estimate, share in zip(estimates, shares, strict=True)

@@ -46,6 +46,8 @@ _FLAT = 25.0
 # Rays of final constants are doubled, so many times at most, until the standard error
 # of log C is below this: densities then integrate to one within half a percent.
 _ACCURATE, _DOUBLINGS = 0.002, 3
+# A descent on constants with larger errors would follow these.
+_POOR = 0.02
 # Mass that was counted twice on the way matters if it is larger than this.
 _MATTERS = 0.005
 # Share of the data's average variance that is added to every direction, so that data
@@ -329,6 +331,19 @@ class FitProblem:
             self.assemble(means[k], covariances[k], weights[k], logs[k], used[k])
             for k in range(len(means))
         ]
+
+    def take_more_rays(self, estimates: Sequence[Estimate]) -> bool:
+        """Whether constants are so poorly known that rays were doubled.
+
+        It is asked before a descent: during one, the objective must stay the same.
+        """
+        most = self.most_rays << _DOUBLINGS
+        error = min(each.log_constant.stderr for each in estimates)
+        now = self.n_rays or self.rays_on_the_way
+        if error < _POOR or 2 * now > most:
+            return False
+        self.n_rays = 2 * now
+        return True
 
     def assemble(
         self,

@@ -125,7 +125,7 @@ def _in_coordinates(
     """From fields (n, k, 2 D - 2, D) in coordinates."""
     n, k, _, dim = fields.shape
     flat = points.reshape(-1, dim)
-    usable = np.isfinite(flat).all(axis=1)
+    usable = np.asarray(np.isfinite(flat).all(axis=1))
     tensors = dense(metric.host_tensors(np.where(usable[:, None], flat, 0.0)), dim)
     factors = np.linalg.cholesky(tensors).reshape(n, k, dim, dim)
     normal = fields @ factors
@@ -154,7 +154,7 @@ def _jumps(ratios: Array, times: Array) -> Mask:
     if ratios.shape[1] < 2 or ratios.shape[2] == 0:
         return jumped
     rises = np.diff(ratios, axis=1)
-    known = np.isfinite(rises).all(axis=(2, 3))
+    known = np.asarray(np.isfinite(rises).all(axis=(2, 3)))
     rises = np.where(known[..., None, None], rises, 0.0)
     highest = np.linalg.eigvalsh(0.5 * (rises + rises.swapaxes(2, 3)))[..., -1]
     jumped[:, 1:] = highest > 1.0 / np.diff(times)

@@ -9,11 +9,6 @@ from scipy.spatial.distance import cdist
 
 Array = NDArray[np.float64]
 
-# Width of the kernel in units of the typical size of a neighbourhood, and rho as a share
-# of the local variance on the data. Of the values tried (docs/choosing.md), these came
-# near the best held-out density on curves, and lose next to nothing on plain clouds.
-# Smaller ones follow the noise of the data, larger ones not their shape.
-_WIDTH, _SHARE = 2.0, 1.0
 # Share of sigma that stands for the local variance where no neighbour is within reach.
 _TOKEN = 0.1
 _SAMPLE = 2000
@@ -21,7 +16,7 @@ _BLOCK = 2**22
 
 
 def automatic_sigma(data: Array) -> float:
-    """Twice the median distance to the k-th neighbour, k = ceil(sqrt(N) / 2).
+    """Median distance of a point to its k-th neighbour, k = ceil(sqrt(N) / 2).
 
     Neighbourhoods of that size shrink as data accumulate and still hold ever more
     points, so that the metric follows the data and not their noise. Multiplying the
@@ -32,13 +27,14 @@ def automatic_sigma(data: Array) -> float:
         raise ValueError("sigma='auto' needs at least 2 different rows of data")
     k = min(int(np.ceil(0.5 * np.sqrt(len(points)))), len(points) - 1)
     distances, _ = KDTree(points).query(_some(points, _SAMPLE), k + 1)
-    return _WIDTH * float(np.median(distances[:, -1]))
+    return float(np.median(distances[:, -1]))
 
 
 def automatic_rho(data: Array, sigma: float) -> float:
     """The local variance h on the data, averaged over directions.
 
-    The median over the data is taken. Like h, rho grows with the number of data in a
+    Leaving the data then makes a way longer by at most sqrt(2): less follows no curves,
+    and more follows the noise of the data. The median over the data is taken. Like h, rho grows with the number of data in a
     neighbourhood, and multiplying data and sigma by c multiplies it by c^2.
     """
     points = _some(data, max(1, min(_SAMPLE, _BLOCK // len(data))))
@@ -46,7 +42,7 @@ def automatic_rho(data: Array, sigma: float) -> float:
     weighted = np.exp(-0.5 * squares / sigma**2) * squares
     typical = float(np.median(weighted.sum(axis=1))) / data.shape[1]
     # Without neighbours within reach, no rho makes a difference.
-    return _SHARE * max(typical, (_TOKEN * sigma) ** 2)
+    return max(typical, (_TOKEN * sigma) ** 2)
 
 
 def _some(points: Array, count: int) -> Array:

@@ -139,7 +139,7 @@ def _plane_from_blocks(points: jax.Array, source: Blocks) -> tuple[jax.Array, ..
 
 def _plane_sums(points: jax.Array, moments: jax.Array) -> tuple[jax.Array, ...]:
     """From moments about the origin (..., 12) to variances, slopes and curvatures."""
-    variances, slopes, products, zeroth = _central(points, moments[..., :-1])
+    variances, slopes, _, zeroth = _central(points, moments[..., :-1])
     _, first, pairs, third = _split(moments[..., :-1], points, (0, 1, 2, 2))
     x, y = points[..., 0], points[..., 1]
     # (X - x)^2 (Y - y)^2, multiplied out and summed.
