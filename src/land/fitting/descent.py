@@ -127,7 +127,7 @@ class Search:
         self.spot, self.gradient = spot, None
 
     def reject(self) -> None:
-        """No step helped: forget what was learned; if that is nothing, it is the end."""
+        """No step helped: forget what was learned, or end if that is nothing."""
         self.converged = not self.memory
         self.memory = []
 

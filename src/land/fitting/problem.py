@@ -337,12 +337,11 @@ class FitProblem:
 
         It is asked before a descent: during one, the objective must stay the same.
         """
-        most = self.most_rays << _DOUBLINGS
         error = min(each.log_constant.stderr for each in estimates)
         now = self.n_rays or self.rays_on_the_way
-        if error < _POOR or 2 * now > most:
+        if error < _POOR or now >= self.most_rays:
             return False
-        self.n_rays = 2 * now
+        self.n_rays = min(2 * now, self.most_rays)
         return True
 
     def assemble(
