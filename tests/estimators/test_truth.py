@@ -55,8 +55,11 @@ def test_weights_are_repetitions_where_the_metric_is_given(cloud, method):
 
 
 def test_objective_is_the_mean_negative_log_density(arc_model, arc):
-    score = arc_model.score_samples(arc, "riemannian").mean()
-    assert arc_model.objective_ == pytest.approx(-score, abs=1e-3)
+    """With respect to the reference, which is dx unless told otherwise."""
+    assert arc_model.objective_ == pytest.approx(-arc_model.score(arc), abs=1e-3)
+    other = land.LAND(reference="riemannian", **FAST).fit(arc)
+    score = other.score_samples(arc, "riemannian").mean()
+    assert other.objective_ == pytest.approx(-score, abs=1e-3)
 
 
 def test_measures_differ_where_space_is_curved(arc_model, arc):
