@@ -8,6 +8,7 @@ To add one, write the module and put its name into `NAMES`.
 """
 
 NAMES = (
+    "comparison",
     "log",
     "exp",
     "constant",

@@ -14,7 +14,8 @@ def test_sigma_is_the_median_distance_of_the_kth_neighbour():
     k = 4  # ceil(sqrt(50) / 2)
     # Column 0 is the point itself.
     expected = np.median(np.sort(distances, axis=1)[:, k])
-    assert automatic_sigma(DATA) == pytest.approx(expected, rel=1e-12)
+    assert automatic_sigma(DATA, 3) == pytest.approx(expected, rel=1e-12)
+    assert automatic_sigma(DATA) == pytest.approx(2.0 * expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("c", [1e-6, 0.3, 1e6])
@@ -64,7 +65,7 @@ def test_identical_rows_have_no_scale():
 
 
 def test_two_rows_are_enough():
-    assert automatic_sigma(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(5.0)
+    assert automatic_sigma(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(10.0)
 
 
 def test_a_sample_speaks_for_many_rows():
@@ -74,9 +75,9 @@ def test_a_sample_speaks_for_many_rows():
     some = many[:1500]
     distances = np.linalg.norm(some[:, None] - many, axis=2)
     expected = np.median(np.partition(distances, k, axis=1)[:, k])
-    sigma = automatic_sigma(many)
+    sigma = automatic_sigma(many, 2)
     assert sigma == pytest.approx(expected, rel=0.05)
-    assert automatic_sigma(many) == sigma  # the sample is always the same
+    assert automatic_sigma(many, 2) == sigma  # the sample is always the same
     rho = automatic_rho(many, sigma)
     assert rho == automatic_rho(many, sigma)
     weighted = np.exp(-0.5 * (distances / sigma) ** 2) * distances**2

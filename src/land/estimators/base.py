@@ -118,6 +118,11 @@ class RiemannianEstimator(BaseEstimator):
         bound = partial(function, metric=self.metric_, **arguments)
         return in_chunks(bound, points, self.n_jobs)
 
+    @property
+    def _n_components(self) -> Any:
+        """Number of distributions or clusters that share the metric."""
+        return getattr(self, "n_components", getattr(self, "n_clusters", 1))
+
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
         if self.metric is not None:
@@ -134,7 +139,7 @@ class RiemannianEstimator(BaseEstimator):
             return self.metric
         sigma = _number_or_auto("sigma", self.sigma)
         if sigma is None:
-            sigma = automatic_sigma(data)
+            sigma = automatic_sigma(data, self._n_components)
         else:
             _check_sigma(sigma, data)
         rho = _number_or_auto("rho", self.rho)

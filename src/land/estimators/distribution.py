@@ -35,7 +35,7 @@ class LAND(RiemannianDensity):
     ----------
     sigma : float or "auto"
         Size of the neighbourhoods from which the metric is learned. ``"auto"`` takes
-        the median distance of a point to its k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
+        twice the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
     rho : float or "auto"
         Added to the local variances; the smaller, the more it costs to leave the data.
         ``"auto"`` takes the typical local variance on the data.

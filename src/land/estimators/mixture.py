@@ -43,7 +43,8 @@ class LANDMixture(RiemannianDensity):
     n_components : int
         Number of components.
     sigma, rho, metric
-        The metric, see `LAND`.
+        The metric, see `LAND`. The automatic sigma of several components is half that
+        of one: a wider kernel would see the gaps between them as data.
     method : {"ml", "least_squares"}
         Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
         empirical covariances and their constants.

@@ -64,7 +64,7 @@ class LocalDiagonalMetric(Metric):
     4096 data, in more than 6 dimensions, and wherever most data are within reach
     anyway, the sum is over all of them.
 
-    In the plane, with more than 192 data (1024 on an accelerator), the sums come from a
+    In the plane, with more than 400 data (1024 on an accelerator), the sums come from a
     table once many geodesics are wanted (`land.metrics.table`): h and its first
     derivatives are then right to 1e-10 of h.
 
