@@ -19,6 +19,13 @@ def test_flat_space_gives_mean_and_covariance(flat, cloud):
     np.testing.assert_allclose(flat.precision_ @ flat.covariance_, np.eye(2), atol=1e-9)
 
 
+def test_a_line_gives_mean_and_variance(cloud):
+    line = cloud[:, :1]
+    model = land.LAND(metric=EuclideanMetric(1), tol=1e-6, **FAST).fit(line)
+    np.testing.assert_allclose(model.mean_, line.mean(axis=0), atol=1e-4)
+    np.testing.assert_allclose(model.covariance_, np.cov(line.T, bias=True), rtol=1e-4)
+
+
 def test_flat_space_gives_the_normal_density(flat, cloud):
     normal = multivariate_normal(cloud.mean(axis=0), np.cov(cloud.T, bias=True))
     np.testing.assert_allclose(
