@@ -3,7 +3,8 @@
 Each moon is one curved cluster. A mixture of two LANDs follows the moons: geodesics
 from each mean stay on its own moon; they are drawn as strong as the component's
 responsibility. A mixture of two normal distributions, with as many parameters, cuts
-both moons. A small rho is right for clusters, as it makes the gap between them long.
+both moons. A smaller sigma and rho than the automatic ones make the gap between them
+longer.
 """
 
 import matplotlib.pyplot as plt
