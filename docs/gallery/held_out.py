@@ -4,7 +4,8 @@ All models are fitted to 150 points of a half-ellipse, and score 150 others by t
 density with respect to dx. `reference` says what the exponential of the LAND is a
 density of. With respect to the metric's volume, as in the paper, the LAND puts mass
 beside the data (middle), where that volume is large; with respect to dx, the default,
-it does not (left). Sigma and rho are automatic.
+it does not (left). Sigma and rho are automatic. Mixtures of several normal
+distributions have more parameters; the printed scores say what they gain.
 [The comparison](../../comparison.md) has more data, with standard errors.
 """
 
