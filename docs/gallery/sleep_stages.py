@@ -2,8 +2,8 @@
 
 Five band powers of every 30 seconds of one night (recording SC4001 of Sleep-EDF), of
 which 200 are clustered into three. The clusters are compared with wake, REM and other
-sleep, as scored by an expert, by the F-measure; colours are arbitrary. Sigma and rho are
-automatic. The paper's own features and all ten recordings are in `land reproduce
+sleep, as scored by an expert, by the F-measure; colours are arbitrary. Sigma and rho
+are automatic. The paper's own features and all ten recordings are in `land reproduce
 sleep`.
 """
 
