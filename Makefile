@@ -14,8 +14,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Two targets may want the same environment: pip must not run twice in it at once.
 .NOTPARALLEL:
 
-.PHONY: help demo test lint check-format check-code check-types check-layers format \
-	docs bench dist clean
+.PHONY: help demo test test-all lint check-format check-code check-types check-layers \
+	format docs bench dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
@@ -26,6 +26,9 @@ demo: $(VENV)/.cli ## Compute the demonstration and write its figure
 
 test: lint ## Run everything that must pass: lint, types, layers, tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-all: lint ## Run the long experiments and the tests of clusters as well
+	$(BIN)/python -m pytest -m "" $(PYTEST_ARGS)
 
 lint: check-format check-code check-types check-layers ## Check format, code, types and import layers
 

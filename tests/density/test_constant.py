@@ -47,6 +47,11 @@ def linearly_changed(metric, change):
     return FunctionMetric(tensor, dim=2)
 
 
+# Of each metric one object: what was compiled for it serves all tests.
+CHANGE = np.array([[2.0, 0.3], [-0.4, 0.5]])
+MOVED = {metric: linearly_changed(metric, CHANGE) for metric in (HYPERBOLIC, SPHERE)}
+
+
 @pytest.mark.parametrize("volume", ["paper", "exact"])
 @pytest.mark.parametrize(
     ("metric", "truth", "scale"),
@@ -76,14 +81,16 @@ def test_constants_after_a_linear_change_of_coordinates(metric, volume):
     Eq. 7 in normal coordinates has sqrt|M(Exp v)| left, which is not a scalar: log C
     falls by log|det A|, the same for all means, so that no fit depends on it.
     """
-    change = np.array([[2.0, 0.3], [-0.4, 0.5]])
     covariance = np.array([[0.02, 0.004], [0.004, 0.01]])
-    moved = linearly_changed(metric, change)
-    shift = 0.0 if volume == "exact" else -np.log(np.abs(np.linalg.det(change)))
+    shift = 0.0 if volume == "exact" else -np.log(np.abs(np.linalg.det(CHANGE)))
     for mean in np.array([[0.1, -0.05], [-0.2, 0.1]]):
         here = land.log_constant(metric, mean, covariance, volume, random_state=0)
         there = land.log_constant(
-            moved, change @ mean, change @ covariance @ change.T, volume, random_state=0
+            MOVED[metric],
+            CHANGE @ mean,
+            CHANGE @ covariance @ CHANGE.T,
+            volume,
+            random_state=0,
         )
         assert there.value - here.value == pytest.approx(shift, abs=1e-5)
 
@@ -127,12 +134,14 @@ def test_a_cylinder_counts_its_far_side_once():
 
     metric = FunctionMetric(wound, dim=2)
     covariance = np.diag([0.01, 1.0])  # wide enough to go all the way round
-    found = land.log_constant(metric, [1.0, 0.0], covariance, random_state=0)
+    found = land.log_constant(
+        metric, [1.0, 0.0], covariance, n_samples=600, random_state=0
+    )
     along = np.sqrt(2.0 * np.pi) * 0.1
     round_it = quad(lambda a: radius * np.exp(-0.5 * a**2), -np.pi, np.pi)[0]
-    assert found.value == pytest.approx(np.log(along * round_it), abs=0.003)
+    assert found.value == pytest.approx(np.log(along * round_it), abs=0.001)
     whole = radius * np.sqrt(2.0 * np.pi)
-    assert found.double_counted == pytest.approx(whole / round_it - 1.0, abs=0.003)
+    assert found.double_counted == pytest.approx(whole / round_it - 1.0, abs=0.001)
 
 
 def test_flat_space_is_the_normal_distribution():
@@ -143,29 +152,18 @@ def test_flat_space_is_the_normal_distribution():
     assert found.effective_samples == pytest.approx(found.n_nodes)
 
 
+def test_on_a_line_the_error_is_known_from_one_group_of_rays():
+    found = land.log_constant(EuclideanMetric(1), [3.0], [[4.0]], random_state=0)
+    assert found.value == pytest.approx(0.5 * np.log(8.0 * np.pi), abs=1e-6)
+    assert found.stderr < 1e-5
+
+
 @pytest.fixture(scope="module")
 def arc():
     data = land.datasets.make_half_ellipse(random_state=0)
     metric = LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
     mean = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
     return metric, mean, np.diag([0.64, 0.0225])
-
-
-@pytest.mark.slow
-def test_exact_volume_equals_integration_over_the_plane(arc):
-    """C is the integral of the unnormalised density over M, by log maps on a grid."""
-    metric, mean, covariance = arc
-    found = land.log_constant(metric, mean, covariance, "exact", random_state=0)
-    x = np.linspace(-4.2, 4.2, 85)
-    y = np.linspace(-1.6, 2.9, 46)
-    grid = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
-    logs = land.log_map(metric, mean, grid, tol=1e-4)
-    assert logs.converged.all()
-    precision = np.linalg.inv(covariance)
-    squares = np.einsum("ni,ij,nj->n", logs.tangents, precision, logs.tangents)
-    values = np.exp(-0.5 * squares + metric.log_volume(grid))
-    integral = values.sum() * (x[1] - x[0]) * (y[1] - y[0])
-    assert np.log(integral) == pytest.approx(found.value, abs=0.005)
 
 
 @pytest.mark.parametrize("volume", ["paper", "exact"])

@@ -7,9 +7,9 @@ import land
 
 FAST = {"n_samples": 200, "max_iter": 2}
 
-# They fit the same way in 5 to 30 dimensions, where maximum likelihood takes minutes;
-# what they check happens before either method begins.
-TOO_LONG = {
+# They fit in 5 to 30 dimensions, where the exact constant takes minutes. What they
+# check happens before a method begins, and all of them check RiemannianKMeans.
+MANY_DIMENSIONS = {
     "check_dtype_object",
     "check_estimators_dtypes",
     "check_pipeline_consistency",
@@ -25,8 +25,6 @@ def expected_to_fail(estimator):
     return {}
 
 
-# The check of weights has more columns than rows, and a UserWarning is due.
-@pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
 @pytest.mark.filterwarnings("ignore:the fit did not converge")
 @parametrize_with_checks(
     [
@@ -37,6 +35,24 @@ def expected_to_fail(estimator):
     expected_failed_checks=expected_to_fail,
 )
 def test_scikit_learn(estimator, check):
-    if estimator.method == "ml" and check.func.__name__ in TOO_LONG:
-        pytest.skip("many dimensions; checked with method='least_squares'")
+    if check.func.__name__ in MANY_DIMENSIONS:
+        pytest.skip("many dimensions; checked nightly")
+    check(estimator)
+
+
+# The check of weights has more columns than rows, and a UserWarning is due.
+@pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
+@pytest.mark.nightly
+@parametrize_with_checks(
+    [
+        land.LAND(method="least_squares", covariance_type="spherical", **FAST),
+        land.LANDMixture(
+            2, method="least_squares", covariance_type="spherical", **FAST
+        ),
+    ],
+    expected_failed_checks=expected_to_fail,
+)
+def test_scikit_learn_in_many_dimensions(estimator, check):
+    if check.func.__name__ not in MANY_DIMENSIONS:
+        pytest.skip("checked every time")
     check(estimator)

@@ -83,7 +83,7 @@ def peak():
     "Peak resident memory so far, in MiB."
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-rows = np.random.default_rng(0).standard_normal((FEW * 10, 16))
+rows = np.random.default_rng(0).standard_normal((FEW * 5, 16))
 model = land.RiemannianKMeans(2, metric=EuclideanMetric(16), max_iter=1).fit(rows[:64])
 for _ in range(2):
     model.transform(rows[:FEW])
@@ -94,6 +94,7 @@ print(json.dumps([few, peak()]))
 
 
 def test_memory_does_not_grow_with_the_number_of_rows(run_fresh):
-    few, many = json.loads(run_fresh(PROGRAM.replace("FEW", "2048")))
+    # Few rows are one full chunk, many are five.
+    few, many = json.loads(run_fresh(PROGRAM.replace("FEW", "4096")))
     # Two curves of 33 points for each row, as `log_map` returns them, are 165 MiB.
     assert many - few < 40.0

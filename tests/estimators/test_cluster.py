@@ -70,6 +70,7 @@ def test_scores_are_those_of_this_process(cluster, many_chunks, arc):
     np.testing.assert_array_equal(there, here)
 
 
+@pytest.mark.nightly
 def test_candidates_are_those_of_this_process(cluster, pair):
     template = land.LANDMixture(
         metric=EuclideanMetric(2), method="least_squares", n_samples=200
@@ -82,6 +83,7 @@ def test_candidates_are_those_of_this_process(cluster, pair):
     np.testing.assert_array_equal(there.model.means_, here.model.means_)
 
 
+@pytest.mark.nightly
 def test_restarts_are_those_of_this_process(cluster, pair):
     heard = []
     model = land.LANDMixture(
@@ -108,6 +110,7 @@ def test_restarts_are_those_of_this_process(cluster, pair):
     assert min(step.objective for step in heard) == there.objective_
 
 
+@pytest.mark.nightly
 # It is so if the worker that dies is the only one yet to hold what was scattered.
 @pytest.mark.filterwarnings("ignore:.*lost by their workers:RuntimeWarning")
 @pytest.mark.parametrize("what", ["fit", "transform"])

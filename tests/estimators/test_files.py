@@ -60,7 +60,7 @@ def test_a_distribution_comes_back_bit_for_bit(arc_model, arc, file):
 def test_copies_of_a_model_with_a_table_say_the_same_bit_for_bit(tmp_path):
     """So many rows that sums over them come from a table, and so few that a score
     would not be worth one."""
-    data = land.datasets.make_half_ellipse(300, random_state=0)
+    data = land.datasets.make_half_ellipse(450, random_state=0)
     model = land.LAND(sigma=0.5, method="least_squares", **FAST).fit(data)
     assert model.metric_.wants_table
     model.save(tmp_path / "model")

@@ -42,8 +42,9 @@ def replace_member(file, name, content, compression=zipfile.ZIP_STORED):
 
 HEADERS = {
     "format": ({"format": "other"}, "not a land model file"),
-    "newer": ({"version": 2}, "version 2 of the format"),
-    "version": ({"version": "1"}, "version '1' of the format"),
+    "older": ({"version": 1}, "version 1 of the format.*fit the model again"),
+    "newer": ({"version": 3}, "version 3 of the format"),
+    "version": ({"version": "2"}, "version '2' of the format"),
     "class": ({"class": "os.system"}, "unknown class, 'os.system'"),
     "list": ({"class": []}, "malformed header"),
     "parameters": ({"parameters": {"evil": 1}}, "unknown parameter, 'evil'"),

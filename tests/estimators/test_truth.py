@@ -19,6 +19,13 @@ def test_flat_space_gives_mean_and_covariance(flat, cloud):
     np.testing.assert_allclose(flat.precision_ @ flat.covariance_, np.eye(2), atol=1e-9)
 
 
+def test_a_line_gives_mean_and_variance(cloud):
+    line = cloud[:, :1]
+    model = land.LAND(metric=EuclideanMetric(1), tol=1e-6, **FAST).fit(line)
+    np.testing.assert_allclose(model.mean_, line.mean(axis=0), atol=1e-4)
+    np.testing.assert_allclose(model.covariance_, np.cov(line.T, bias=True), rtol=1e-4)
+
+
 def test_flat_space_gives_the_normal_density(flat, cloud):
     normal = multivariate_normal(cloud.mean(axis=0), np.cov(cloud.T, bias=True))
     np.testing.assert_allclose(
@@ -55,8 +62,11 @@ def test_weights_are_repetitions_where_the_metric_is_given(cloud, method):
 
 
 def test_objective_is_the_mean_negative_log_density(arc_model, arc):
-    score = arc_model.score_samples(arc, "riemannian").mean()
-    assert arc_model.objective_ == pytest.approx(-score, abs=1e-3)
+    """With respect to the reference, which is dx unless told otherwise."""
+    assert arc_model.objective_ == pytest.approx(-arc_model.score(arc), abs=1e-3)
+    other = land.LAND(reference="riemannian", **FAST).fit(arc)
+    score = other.score_samples(arc, "riemannian").mean()
+    assert other.objective_ == pytest.approx(-score, abs=1e-3)
 
 
 def test_measures_differ_where_space_is_curved(arc_model, arc):

@@ -149,10 +149,14 @@ def dataset(name):
     return np.asarray(made[0] if isinstance(made, tuple) else made, dtype=float)
 
 
+def nightly(value):
+    return pytest.param(value, marks=pytest.mark.nightly)
+
+
 MAKERS = sorted(name for name in dir(land.datasets) if name.startswith("make_"))
 
 
-@pytest.mark.parametrize("width", [0.01, 0.1, 0.5, 3.0])
+@pytest.mark.parametrize("width", [0.01, nightly(0.1), 0.5, nightly(3.0)])
 @pytest.mark.parametrize("maker", MAKERS)
 @FORMS
 def test_every_data_set(form, maker, width):
@@ -180,7 +184,7 @@ ADVERSARIAL = {
 }
 
 
-@pytest.mark.parametrize("rho", [1.0, 1e-6, 1e-30])
+@pytest.mark.parametrize("rho", [1.0, nightly(1e-6), 1e-30])
 @pytest.mark.parametrize("data", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
 @FORMS
 def test_adversarial_data(form, data, rho):
@@ -301,9 +305,9 @@ def test_chosen_where_it_pays(choice):
 
 
 TABLES = {
-    "few data": (plane(192), 1.0, 10**6, False),
+    "few data": (plane(400), 1.0, 10**6, False),
     "few maps": (plane(1500), 1.0, 10, False),
-    "a small fit": (plane(300), 1.0, 30 * 300, True),
+    "a small fit": (plane(401), 1.0, 30 * 401, True),
     "many data": (plane(1500), 1.0, 1500, True),
     "a huge plane": (plane(2000), 1e-3, 1500, False),
     "many cells": (100.0 * plane(1500), 1.0, 1500, False),

@@ -21,16 +21,25 @@ TINY = {
 }
 
 
+def test_one_set_of_one_component(smoke):
+    changes = {"n_sets": 1, "components": [1], "n_draws": 500}
+    found = smoke("synthetic", **TINY | changes, paper_components=[1], others=[])
+    assert {row["model"] for row in found.rows} == {"gmm", "land", "least_squares"}
+    assert found.result.numbers["pieces"]["computed"] == len(found.rows) == 4
+
+
 @pytest.fixture(scope="module")
 def losses(smoke):
     return smoke("synthetic", **TINY, paper_components=[1], others=[])
 
 
+@pytest.mark.nightly
 def test_all_cases_were_fitted(losses):
     assert len(losses.rows) == 2 * 2 * 3 + 2
     assert losses.result.numbers["pieces"]["computed"] == len(losses.rows)
 
 
+@pytest.mark.nightly
 def test_losses_of_gaussians_are_those_of_their_samples(losses):
     data = land.datasets.make_half_ellipse(30, random_state=1)
     points, _ = GaussianMixture(1).fit(data).sample(20_000)
@@ -39,12 +48,14 @@ def test_losses_of_gaussians_are_those_of_their_samples(losses):
     assert found == pytest.approx(expected, rel=0.15)
 
 
+@pytest.mark.nightly
 def test_draws_without_the_volume_element_keep_to_the_data(losses):
     for row in losses.rows:
         if row["model"] == "land":
             assert row["loss_tangent"] < row["loss"]
 
 
+@pytest.mark.nightly
 def test_maximum_likelihood_follows_the_arc_better_than_least_squares(losses):
     ours = synthetic.losses(losses.rows, "land", "exact", 1)
     theirs = synthetic.losses(losses.rows, "least_squares", "exact", 1)
@@ -52,12 +63,14 @@ def test_maximum_likelihood_follows_the_arc_better_than_least_squares(losses):
     assert min(ours) > losses.entropy
 
 
+@pytest.mark.nightly
 def test_the_entropy_is_that_of_twenty_gaussians(losses):
     # That of one Gaussian of width 0.1, and at most log 20 for which one it is.
     least = np.log(2.0 * np.pi * np.e * 0.1**2)
     assert least < losses.entropy < least + np.log(20.0)
 
 
+@pytest.mark.nightly
 def test_claims_compare_pairs_of_losses(losses):
     settings = losses.result.numbers["settings"]
     answer, words = synthetic._compare(losses.rows, settings, "least_squares", 2)
@@ -72,6 +85,7 @@ def test_claims_compare_pairs_of_losses(losses):
     assert found == opposite[answer]
 
 
+@pytest.mark.nightly
 def test_selection_uses_the_same_fits(losses, smoke):
     found = smoke("selection", **TINY, paper_components=[1])
     assert found.result.numbers["pieces"]["computed"] == 0

@@ -177,7 +177,10 @@ def summarise(
     total = float(logsumexp(terms))
     n_groups = int(nodes.groups.max()) + 1
     shares = n_groups * np.bincount(nodes.groups, np.exp(terms - total))
-    spread = np.std(shares, ddof=1) / np.sqrt(n_groups) if n_groups > 1 else np.inf
+    if n_groups > 1:
+        spread = np.std(shares, ddof=1) / np.sqrt(n_groups)
+    else:  # on a line both directions are taken, and nothing is left to chance
+        spread = 0.0 if nodes.tangents.shape[1] == 1 and not nodes.n_failed else np.inf
     # Importance weights against the normal distribution are the volumes themselves.
     first, second = logsumexp(terms), logsumexp(terms + nodes.log_volumes)
     gaussian = logsumexp(log_terms(nodes, precision, volumes=False))

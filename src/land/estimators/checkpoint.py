@@ -21,7 +21,7 @@ from land.metrics import LocalDiagonalMetric, Metric
 Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
 
-_FORMAT, _VERSION = "land checkpoint", 2
+_FORMAT, _VERSION = "land checkpoint", 3
 # Parameters that do not change what is fitted; the metric is known by its values.
 _IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
 _PROBES = 16

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from land.fitting.descent import Pair, Search, descend
+from land.fitting.descent import Search, descend
 from land.fitting.estimate import Estimate, usable_tangents
 from land.fitting.fidelity import ladder
 from land.fitting.problem import FitProblem
@@ -32,16 +32,15 @@ def fit_least_squares(
     tangent is shorter than `tol`, relative to the spread of the data.
     """
     mean, converged = start, False
-    memory: list[Pair] = []
     n_rows = int(np.sum(weights > 0.0))
     rungs = ladder(n_rows, 1, problem.metric.dim, problem.rays_on_the_way, tol)
     for rung in rungs[2:] if max_iter else rungs[-1:]:
         part, own, _ = problem.at(rung, weights, rng)
         variance = Variance(part, own)
         (spot,) = variance.evaluate([mean], [])
-        search = Search(spot, own, memory)
+        search = Search(spot, own)
         descend(variance, [search], max_iter, tol, lambda spot: None)
-        mean, memory, converged = search.spot.mean, search.memory, search.converged
+        mean, converged = search.spot.mean, search.converged
     logs = search.spot.logs
     covariance = empirical_covariance(problem, weights, logs)
     (estimate,) = problem.evaluate([mean], [covariance], [weights], [logs])
