@@ -61,6 +61,7 @@ def night(smoke):
     return smoke("sleep", data=True, **tiny, **nmf, gmm_seeds=2, n_samples=100)
 
 
+@pytest.mark.nightly
 def test_nights(night):
     windows, epochs = night.rows
     assert (windows["features"], epochs["features"]) == ("NMF", "bands")

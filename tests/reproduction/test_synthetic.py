@@ -25,7 +25,7 @@ def test_one_set_of_one_component(smoke):
     changes = {"n_sets": 1, "components": [1], "n_draws": 500}
     found = smoke("synthetic", **TINY | changes, paper_components=[1], others=[])
     assert {row["model"] for row in found.rows} == {"gmm", "land", "least_squares"}
-    assert found.result.numbers["pieces"]["computed"] == len(found.rows) == 4
+    assert found.result.numbers["pieces"]["computed"] == len(found.rows) == 5
 
 
 @pytest.fixture(scope="module")
