@@ -21,7 +21,7 @@ from benchmarks.common import Column, Table
 Array = NDArray[np.float64]
 N_POINTS, N_SEEDS, HELD_OUT = 400, 3, 0.2
 # Nights of sleep, if LAND_DATA_DIR names the folder with their band powers.
-NIGHTS, N_EPOCHS = ("SC4001", "SC4012", "SC4022"), 500
+NIGHTS, N_EPOCHS = ("SC4001", "SC4011", "SC4042"), 500
 
 
 class Data(NamedTuple):
@@ -152,7 +152,7 @@ def data_sets() -> Iterator[Data]:
     yield Data("digits 0-3, 3 PCs", 4, False, _digits)
     if "LAND_DATA_DIR" in os.environ:
         for night in NIGHTS:
-            yield Data(f"sleep bands {night}", 4, False, _night(night))
+            yield Data(f"sleep bands {night}", 5, False, _night(night))
 
 
 def _classes(load: Callable, n_features: int | None) -> Callable:

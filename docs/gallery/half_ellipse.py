@@ -3,8 +3,8 @@
 Points lie along half an ellipse. Geodesics from the mean run along them (left). The
 LAND (middle) puts its mean among the data, and its contours bend with them; the normal
 distribution (right) puts its mean beside the data and most of its mass in the empty
-inside. The curves are one and two standard deviations. A large rho, as here, is right
-for a density: see [how to choose](../../choosing.md).
+inside. The curves are one and two standard deviations. Sigma and rho are automatic:
+see [how to choose](../../choosing.md).
 """
 
 import matplotlib.pyplot as plt
@@ -15,14 +15,14 @@ from land import plotting
 
 X = land.datasets.make_half_ellipse(300, random_state=0)
 train, test = X[::2], X[1::2]  # the data come in random order
-model = land.LAND(sigma=0.2, rho=1.0, n_samples=600, random_state=0).fit(train)
+model = land.LAND(n_samples=600, random_state=0).fit(train)
 normal = GaussianMixture(1).fit(train)
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 1.7))
 limits = [[-5.3, 5.3], [-1.4, 2.6]]
 plotting.plot_metric(model.metric_, left, limits=limits)
 plotting.plot_responsibilities(model, train, left, max_curves=40)
-plotting.plot_density(model, middle, grid=40, limits=limits)
+plotting.plot_density(model, middle, measure="lebesgue", grid=40, limits=limits)
 plotting.plot_covariance(model, middle)
 plotting.plot_density(normal, right, limits=limits)
 plotting.plot_covariance(normal, right)

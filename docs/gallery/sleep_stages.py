@@ -2,9 +2,8 @@
 
 Five band powers of every 30 seconds of one night (recording SC4001 of Sleep-EDF), of
 which 200 are clustered into three. The clusters are compared with wake, REM and other
-sleep, as scored by an expert; colours are arbitrary. The two mixtures are about equal
-here, and rho = 10 was chosen with a look at the stages: with smaller values the LAND
-reached less. The paper's own features and all ten recordings are in `land reproduce
+sleep, as scored by an expert, by the F-measure; colours are arbitrary. Sigma and rho
+are automatic. The paper's own features and all ten recordings are in `land reproduce
 sleep`.
 """
 
@@ -24,7 +23,7 @@ rows = np.random.default_rng(0).permutation(len(stages))[:200]
 X = StandardScaler().fit_transform(night.features)[rows]
 stages = stages[rows]
 
-model = land.LANDMixture(3, 1.0, 10.0, n_samples=300, tol=1e-2, random_state=0)
+model = land.LANDMixture(3, n_samples=300, tol=1e-2, random_state=0)
 clusters = {
     "stages of the expert": stages,
     "mixture of LANDs": model.fit_predict(X),

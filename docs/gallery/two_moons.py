@@ -3,7 +3,8 @@
 Each moon is one curved cluster. A mixture of two LANDs follows the moons: geodesics
 from each mean stay on its own moon; they are drawn as strong as the component's
 responsibility. A mixture of two normal distributions, with as many parameters, cuts
-both moons. A small rho is right for clusters, as it makes the gap between them long.
+both moons. Sigma and rho are automatic; with fewer points the automatic sigma is larger
+and may span the gap.
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +13,8 @@ from sklearn.mixture import GaussianMixture
 import land
 from land import plotting
 
-X, y = land.datasets.make_two_moons(200, random_state=0)
-model = land.LANDMixture(2, sigma=0.15, rho=0.01, n_samples=600, random_state=0)
+X, y = land.datasets.make_two_moons(600, random_state=0)
+model = land.LANDMixture(2, n_samples=600, random_state=0)
 normal = GaussianMixture(2, random_state=0)
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3))

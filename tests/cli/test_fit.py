@@ -31,7 +31,7 @@ def test_fit_is_what_python_does(cli, result, table, in_units, tmp_path):
     assert found["sigma"] == expected.sigma_
     assert found["means"] == [expected.mean_.tolist()]
     assert found["model"] == str(file)
-    assert "  objective " in done.err
+    assert "fitting 1 component" in done.err
 
 
 def test_fit_hands_its_arguments_on():

@@ -254,9 +254,10 @@ def _with_constant(spot, constant):
 def test_mass_that_was_counted_twice_is_left_out_of_the_verified_constant():
     """Half-way round a circle, every point is reached on two ways."""
     data = land.datasets.make_circle(150, random_state=0)
-    sigma = 0.5 * automatic_sigma(data)
-    metric = LocalDiagonalMetric(data, sigma, 0.1 * automatic_rho(data, sigma))
-    problem, weights = problem_for(metric, data), np.full(150, 1.0 / 150)
+    sigma = automatic_sigma(data, 2)
+    metric = LocalDiagonalMetric(data, sigma, 0.3 * automatic_rho(data, sigma))
+    problem = problem_for(metric, data, law="lebesgue")
+    weights = uniform(problem)
     (rough,) = problem.profile([data[0]], [weights], problem.log_maps([data[0]]))
     (verified,) = problem.verify([rough], [weights])
     constant = verified.log_constant

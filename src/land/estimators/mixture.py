@@ -223,7 +223,8 @@ class LANDMixture(RiemannianDensity):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Responsibilities of the components, (n, K).
 
-        They weigh densities with respect to the metric's volume, as EM does.
+        With ``volume="paper"`` they weigh densities with respect to the metric's
+        volume, as EM does.
         """
         joint = self._log_joint(X)
         top = joint.max(axis=1, keepdims=True)

@@ -43,7 +43,7 @@ class Likelihood:
         return self.problem.profile(means, weights, logs, covariances)
 
     def differentiate(self, searches: Sequence[Search]) -> list[tuple[Array, Array]]:
-        """Gradients, and Fisher informations."""
+        """Gradients, and approximate second derivatives."""
         return mean_gradients(
             self.problem,
             [search.spot for search in searches],

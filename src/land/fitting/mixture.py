@@ -53,7 +53,7 @@ class MixtureEstimate:
     proportions : ndarray of shape (K,)
     responsibilities : ndarray of shape (N, K)
     objective : float
-        Mean negative log likelihood with respect to the metric's volume.
+        Mean negative log likelihood with respect to the reference.
     """
 
     estimates: list[Estimate]
@@ -292,7 +292,7 @@ def log_joint(
     log_constants: Sequence[float],
     proportions: Array,
 ) -> Array:
-    """Log of proportion times density, (n, K), with respect to the metric's volume.
+    """Log of proportion times density, (n, K), with respect to the reference.
 
     A component that a point cannot be connected to has no density there.
     """

@@ -40,10 +40,10 @@ def automatic_sigma(data: Array, n_components: int = 1) -> float:
 def automatic_rho(data: Array, sigma: float) -> float:
     """The local variance h on the data, averaged over directions.
 
-    Leaving the data then makes a way longer by at most sqrt(2): less follows no curves,
-    and more follows the noise of the data. The median over the data is taken. Like h,
-    rho grows with the number of data in a neighbourhood, and multiplying data and sigma
-    by c multiplies it by c^2.
+    Leaving the data then makes a way longer by at most sqrt(2). A larger rho follows no
+    curves, and a smaller one follows the noise of the data. The median over the data is
+    taken. Like h, rho grows with the number of data in a neighbourhood, and multiplying
+    data and sigma by c multiplies it by c^2.
     """
     points = _some(data, max(1, min(_SAMPLE, _BLOCK // len(data))))
     squares = cdist(points, data, "sqeuclidean")

@@ -57,7 +57,7 @@ def plot_density(
     model: Any,
     ax: Axes | None = None,
     *,
-    measure: Measure = "riemannian",
+    measure: Measure = "lebesgue",
     grid: int = 60,
     limits: ArrayLike | None = None,
     levels: int | ArrayLike | None = None,
@@ -72,12 +72,11 @@ def plot_density(
         The model; one of scikit-learn's, such as GaussianMixture, will do.
     ax : matplotlib Axes, optional
         Where to draw; the current axes by default.
-    measure : {"riemannian", "lebesgue"}
-        ``"riemannian"`` is the paper's density, with respect to the metric's volume:
-        high where the mean is near. ``"lebesgue"`` is the density with respect to dx,
-        the only one that can be compared with other models. It is larger off the data
-        by sqrt|M|, and can show ridges beside them. Other models than ours have the
-        latter only, whatever is asked for.
+    measure : {"lebesgue", "riemannian"}
+        ``"lebesgue"`` is the density with respect to dx, as `score_samples` has it, the
+        only one that can be compared with other models. ``"riemannian"`` is the one
+        with respect to the metric's volume. Other models than ours have the former
+        only, whatever is asked for.
     grid : int
         Number of points along each axis; each costs a geodesic per component.
     limits : array_like, optional
@@ -107,7 +106,7 @@ def density_grid(
     model: Any,
     *,
     limits: ArrayLike,
-    measure: Measure = "riemannian",
+    measure: Measure = "lebesgue",
     grid: int = 60,
 ) -> DensityGrid:
     """Compute the density of a model on a lattice, to be drawn by `plot_grid`.
