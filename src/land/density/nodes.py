@@ -29,7 +29,7 @@ Reference = Literal["lebesgue", "riemannian"]
 Law = Literal["lebesgue", "riemannian", "paper"]
 
 # Rays end where the standard normal has this much mass left beyond.
-TAIL = 1e-10
+TAIL = 1e-8
 # Each group of directions is an even filling of the sphere on its own: the spread of
 # the groups' answers is a (cautious) measure of the error of their mean. Four groups
 # agreed by chance too often.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -25,9 +27,10 @@ from land.density.nodes import Law, Reference, Volume
 from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
 from land.estimators.chunks import in_chunks
 from land.estimators.parallel import check_n_jobs
+from land.estimators.restarts import Outcome
 from land.estimators.scoring import component_log_densities
-from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, Snapshot, Step
-from land.metrics import LocalDiagonalMetric, Metric
+from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, Step
+from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
@@ -42,6 +45,9 @@ CHOICES = {
 }
 # Bounds on sigma, in units of the data's spacing and of their extent.
 _TOO_SMALL, _TOO_LARGE = 0.5, 3.0
+# Nats for each row of the data that a curved metric must gain over the flat one. On
+# clouds it gained up to 0.04 by chance, and on curves at least 0.07.
+_WORTH_IT = 0.05
 # Geodesics that a fit computes for each row of the data, roughly.
 _GEODESICS_PER_ROW = 30
 
@@ -184,25 +190,60 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         """What the density is one of."""
         return law_of(self.volume, self.reference)
 
-    def _store_progress(
+    def _fit_metric(
         self,
         problem: FitProblem,
-        converged: bool,
-        interrupted: bool,
-        checkpoint: PathLike | None,
-    ) -> None:
+        weights: Array,
+        rng: np.random.Generator,
+        run: Callable[[FitProblem, np.random.Generator], Outcome],
+    ) -> Outcome:
+        """Fit with the metric of the problem; or with the flat one, if that does.
+
+        Only if sigma and rho are both automatic: the better of the two in the
+        likelihood of the data is then kept, and the flat one in case of doubt.
+        """
+        (other_rng,) = rng.spawn(1)
+        outcome = run(problem, rng)
+        self.geometry_gain_ = math.nan
+        chosen = self.metric is not None or not self.sigma == self.rho == "auto"
+        if chosen or self.method != "ml" or outcome.interrupted:
+            return outcome
+        flat = replace(
+            problem,
+            metric=EuclideanMetric(problem.metric.dim),
+            callback=None,
+            keeper=None,
+            kept=None,
+        )
+        try:
+            other = run(flat, other_rng)
+        except KeyboardInterrupt:
+            return replace(outcome, interrupted=True)
+        work = outcome.work + other.work
+        gain = other.snapshot.objective - outcome.snapshot.objective
+        if self._law != "lebesgue":
+            gain += float(weights @ problem.metric.log_volume(problem.data))
+        self.geometry_gain_ = gain
+        if gain >= _WORTH_IT or other.interrupted:
+            return replace(outcome, work=work, interrupted=other.interrupted)
+        self.metric_, self.sigma_, self.rho_ = flat.metric, math.inf, math.inf
+        return replace(other, work=work)
+
+    def _store_progress(self, outcome: Outcome, checkpoint: PathLike | None) -> None:
         """Keep the history, drop the checkpoint; warn about what did not go well."""
-        if checkpoint is not None and not interrupted:
+        if checkpoint is not None and not outcome.interrupted:
             Path(checkpoint).unlink(missing_ok=True)
-        self.history_ = problem.history
-        self.interrupted_ = interrupted
-        self.n_iter_ = max(len(problem.history) - 1, 1)
-        self.converged_ = converged
-        self.n_log_maps_ = problem.work.log_maps
-        self.n_exp_maps_ = problem.work.exp_maps
-        estimates = problem.latest.estimates if problem.latest is not None else []
+        self.history_ = outcome.history
+        self.interrupted_ = outcome.interrupted
+        self.n_iter_ = max(len(outcome.history) - 1, 1)
+        self.converged_ = outcome.converged
+        self.n_log_maps_ = outcome.work.log_maps
+        self.n_exp_maps_ = outcome.work.exp_maps
+        estimates = outcome.snapshot.estimates
         self.n_failed_log_maps_ = sum(item.n_failed for item in estimates)
-        if not converged and not interrupted:
+        if outcome.interrupted:
+            warn_about_interrupt(outcome.history, stacklevel=4)
+        elif not outcome.converged:
             self._warn_about_convergence()
         if self.n_failed_log_maps_:
             total = sum(len(item.logs.converged) for item in estimates)
@@ -276,14 +317,6 @@ def check_weights(sample_weight: Any, n: int) -> Array:
             "sample_weight must be positive for at least 2 rows, the others may be zero"
         )
     return np.asarray(weights / weights.sum())
-
-
-def keep_latest(problem: FitProblem, interrupt: KeyboardInterrupt) -> Snapshot:
-    """What an interrupted fit had reached; the interrupt itself if that is nothing."""
-    if problem.latest is None:
-        raise interrupt
-    warn_about_interrupt(problem.history, stacklevel=4)
-    return problem.latest
 
 
 def warn_about_interrupt(history: list[Step], stacklevel: int = 3) -> None:

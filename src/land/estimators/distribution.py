@@ -13,14 +13,11 @@ from land.density.constant import as_generator, cholesky
 from land.density.likelihood import Measure
 from land.density.nodes import Reference, Volume
 from land.density.sampling import Draws, draw
-from land.estimators.base import (
-    RiemannianDensity,
-    keep_latest,
-    warn_about_points,
-)
+from land.estimators.base import RiemannianDensity, warn_about_points
 from land.estimators.checkpoint import PathLike
+from land.estimators.restarts import Outcome, attempt
 from land.estimators.scoring import Component, tangents_at
-from land.fitting import Estimate, fit_one
+from land.fitting import Estimate, FitProblem, Snapshot, fit_one
 
 Array = NDArray[np.float64]
 
@@ -34,11 +31,13 @@ class LAND(RiemannianDensity):
     Parameters
     ----------
     sigma : float or "auto"
-        Size of the neighbourhoods from which the metric is learned. ``"auto"`` takes
-        twice the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
+        Size of the neighbourhoods from which the metric is learned. ``"auto"`` goes by
+        the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
     rho : float or "auto"
         Added to the local variances; the smaller, the more it costs to leave the data.
-        ``"auto"`` takes the typical local variance on the data.
+        ``"auto"`` takes a tenth of the typical local variance on the data. If sigma and
+        rho are both automatic, the flat metric is tried as well, and kept unless the
+        curved one is worth its while: see `geometry_gain_`.
     metric : Metric or None
         A metric to use in place of the learned one.
     method : {"ml", "least_squares"}
@@ -109,7 +108,12 @@ class LAND(RiemannianDensity):
         Geodesics computed in the fit.
     metric_ : Metric
     sigma_, rho_ : float
-        The values used; only if the metric was learned.
+        The values used; infinite if the flat metric was kept. Only if the metric was
+        learned.
+    geometry_gain_ : float
+        Mean log density of the training data with the curved metric, less that with the
+        flat one, which is an ordinary normal distribution. Below 0.05 the flat one is
+        kept. NaN if they were not compared.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if `X` has column names that are all strings.
@@ -192,14 +196,19 @@ class LAND(RiemannianDensity):
             X, sample_weight, checkpoint
         )
         init = self._check_init(problem.data.shape[1])
-        converged = interrupted = False
-        try:
-            estimate, converged = fit_one(problem, weights, init, settings, rng)
-        except KeyboardInterrupt as interrupt:
-            (estimate,) = keep_latest(problem, interrupt).estimates
-            interrupted = True
+
+        def run(problem: FitProblem, rng: np.random.Generator) -> Outcome:
+            def fit(own: FitProblem) -> tuple[Snapshot, bool, list[int]]:
+                estimate, converged = fit_one(own, weights, init, settings, rng)
+                snapshot = Snapshot([estimate], np.ones(1), estimate.objective)
+                return snapshot, converged, []
+
+            return attempt(problem, fit)
+
+        outcome = self._fit_metric(problem, weights, rng, run)
+        (estimate,) = outcome.snapshot.estimates
         self._store(estimate)
-        self._store_progress(problem, converged, interrupted, checkpoint)
+        self._store_progress(outcome, checkpoint)
         return self
 
     @property

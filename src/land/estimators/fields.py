@@ -26,6 +26,7 @@ class Field:
     dtype: str
     shape: str = ""
     finite: bool = True
+    default: float | None = None  # for files that were written before it existed
 
 
 NUMBER, _COUNT, _FLAG = Field("<f8"), Field("<i8"), Field("|b1")
@@ -37,6 +38,7 @@ _DENSITY = {
     **_FIT,
     "interrupted_": _FLAG,
     "objective_": _ANY_NUMBER,
+    "geometry_gain_": Field("<f8", finite=False, default=math.nan),
     "n_failed_log_maps_": _COUNT,
     "n_log_maps_": _COUNT,
     "n_exp_maps_": _COUNT,
@@ -119,9 +121,10 @@ def unpack_fitted(name: str, numbers: Any, arrays: Arrays) -> dict[str, Any]:
     has_history = any(each.startswith(_HISTORY) for each in arrays)
     for field_name, field in _present(name, has_history):
         if not field.shape:
-            fitted[field_name] = check_number(
-                field_name, numbers.pop(field_name), field
-            )
+            if field.default is not None:
+                numbers.setdefault(field_name, repr(field.default))
+            number = numbers.pop(field_name)
+            fitted[field_name] = check_number(field_name, number, field)
             sizes.setdefault("D", fitted["n_features_in_"])
             continue
         if field_name not in arrays:

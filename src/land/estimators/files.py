@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
@@ -166,7 +167,8 @@ def _unpack(
     model = CLASSES[header["class"]](**parameters)
     fitted["metric_"] = found
     if header["metric"]["learned"]:
-        fitted |= {"sigma_": header["metric"]["sigma"], "rho_": header["metric"]["rho"]}
+        numbers = (header["metric"].get(name, math.inf) for name in ("sigma", "rho"))
+        fitted["sigma_"], fitted["rho_"] = numbers
     for name, value in fitted.items():
         setattr(model, name, value)
     names = header["feature_names"]
@@ -246,7 +248,7 @@ def _unpack_metric(
         return _check_given(given, arrays.pop("metric.tensors"), means_of(fitted))
     if given is not None:
         raise ModelFileError("it has its own metric; leave out metric=")
-    if kind == "EuclideanMetric" and not packed["learned"]:
+    if kind == "EuclideanMetric":
         return EuclideanMetric(dim)
     if kind != "LocalDiagonalMetric":
         raise ModelFileError(f"it has an unknown metric, {kind!r}")

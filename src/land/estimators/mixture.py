@@ -15,16 +15,12 @@ from land.density.constant import as_generator, cholesky
 from land.density.likelihood import Measure
 from land.density.nodes import Reference, Volume
 from land.density.sampling import draw
-from land.estimators.base import (
-    RiemannianDensity,
-    warn_about_interrupt,
-    warn_about_points,
-)
+from land.estimators.base import RiemannianDensity, warn_about_points
 from land.estimators.checkpoint import PathLike
 from land.estimators.guesses import FirstGuesses
-from land.estimators.restarts import fit_starts
+from land.estimators.restarts import Outcome, best_of, fit_starts
 from land.estimators.scoring import Component
-from land.fitting import Estimate, Snapshot
+from land.fitting import Estimate, FitProblem, Snapshot
 
 Array = NDArray[np.float64]
 
@@ -43,8 +39,8 @@ class LANDMixture(RiemannianDensity):
     n_components : int
         Number of components.
     sigma, rho, metric
-        The metric, see `LAND`. The automatic sigma of several components is half that
-        of one: a wider kernel would see the gaps between them as data.
+        The metric, see `LAND`. The automatic sigma of several components is smaller:
+        a wider kernel would see the gaps between them as data.
     method : {"ml", "least_squares"}
         Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
         empirical covariances and their constants.
@@ -81,7 +77,7 @@ class LANDMixture(RiemannianDensity):
         See `LAND`.
     n_log_maps_, n_exp_maps_
         See `LAND`.
-    metric_, sigma_, rho_, n_features_in_, feature_names_in_
+    metric_, sigma_, rho_, geometry_gain_, n_features_in_, feature_names_in_
         See `LAND`.
 
     Examples
@@ -181,25 +177,23 @@ class LANDMixture(RiemannianDensity):
                 f"{len(problem.data)}"
             )
         guesses = FirstGuesses(self.init, count, self.covariance_type)
-        rngs = [rng, *rng.spawn(n_init - 1)]
-        found = fit_starts(problem, weights, settings, guesses, rngs, self.n_jobs)
-        best = min(found, key=lambda outcome: outcome.snapshot.objective)
-        interrupted = any(outcome.interrupted for outcome in found)
-        if interrupted:
-            warn_about_interrupt(best.history)
-        if best.starved:
+
+        def run(problem: FitProblem, rng: np.random.Generator) -> Outcome:
+            rngs = [rng, *rng.spawn(n_init - 1)]
+            found = fit_starts(problem, weights, settings, guesses, rngs, self.n_jobs)
+            return best_of(found)
+
+        outcome = self._fit_metric(problem, weights, rng, run)
+        self.objective_ = outcome.snapshot.objective
+        self._store(outcome.snapshot)
+        if outcome.starved:
             warnings.warn(
-                f"component(s) {best.starved} have lost their data; "
+                f"component(s) {outcome.starved} have lost their data; "
                 "use fewer components, or another init or random_state",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        problem.latest, problem.history = best.snapshot, best.history
-        for outcome in found:
-            problem.work += outcome.work
-        self.objective_ = best.snapshot.objective
-        self._store(best.snapshot)
-        self._store_progress(problem, best.converged, interrupted, checkpoint)
+        self._store_progress(outcome, checkpoint)
         return self
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Several fits of a mixture from starts of their own, of which the best one counts."""
+"""Fits that survive an interrupt, and several fits of which the best one counts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -49,6 +50,24 @@ class Outcome:
     work: Work
 
 
+Fit = Callable[[FitProblem], tuple[Snapshot, bool, list[int]]]
+
+
+def attempt(problem: FitProblem, fit: Fit) -> Outcome:
+    """What a fit comes to; an interrupt ends it with what it has reached, if anything.
+
+    `fit` returns the model, whether it converged, and starved components.
+    """
+    own = replace(problem, work=Work(), history=[], latest=None)
+    try:
+        snapshot, converged, starved = fit(own)
+    except KeyboardInterrupt:
+        if own.latest is None:
+            raise
+        return Outcome(own.latest, False, True, [], own.history, own.work)
+    return Outcome(snapshot, converged, False, starved, own.history, own.work)
+
+
 def fit_starts(
     problem: FitProblem,
     weights: Array,
@@ -88,6 +107,14 @@ def fit_starts(
     return [found[position] for position in sorted(found)]
 
 
+def best_of(outcomes: list[Outcome]) -> Outcome:
+    """The outcome with the best model; the work of all of them."""
+    best = min(outcomes, key=lambda outcome: outcome.snapshot.objective)
+    work = sum((outcome.work for outcome in outcomes), Work())
+    interrupted = any(outcome.interrupted for outcome in outcomes)
+    return replace(best, work=work, interrupted=interrupted)
+
+
 def fit_start(
     rng: np.random.Generator,
     problem: FitProblem,
@@ -95,16 +122,14 @@ def fit_start(
     settings: FitSettings,
     guesses: FirstGuesses,
 ) -> Outcome:
-    """One fit; an interrupt ends it with what it has reached, if that is something."""
-    own = replace(problem, work=Work(), history=[], latest=None)
-    try:
+    """One fit of a mixture."""
+
+    def fit(own: FitProblem) -> tuple[Snapshot, bool, list[int]]:
         mixture, converged = _fit(own, weights, settings, guesses, rng)
-    except KeyboardInterrupt:
-        if own.latest is None:
-            raise
-        return Outcome(own.latest, False, True, [], own.history, own.work)
-    starved = mixture.starved if settings.method == "ml" else []
-    return Outcome(mixture.snapshot(), converged, False, starved, own.history, own.work)
+        starved = mixture.starved if settings.method == "ml" else []
+        return mixture.snapshot(), converged, starved
+
+    return attempt(problem, fit)
 
 
 def _fit(

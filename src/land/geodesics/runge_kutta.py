@@ -141,6 +141,13 @@ def _row_norms(tensors: jax.Array, rows: jax.Array) -> jax.Array:
     )
 
 
+def _has_conjugate_point(position: jax.Array) -> jax.Array:
+    """Where the scalar Jacobi field has vanished: nothing past it is wanted."""
+    if position.shape[1:] == (2, 2):
+        return position[:, 1, 0] <= 0.0
+    return jnp.zeros(len(position), dtype=bool)
+
+
 def _field_norms(tensors: jax.Array, rows: jax.Array) -> jax.Array:
     """Squared lengths of the Jacobi fields; none for the geodesics."""
     return _row_norms(tensors, rows).at[:, 0].set(0.0)
@@ -199,7 +206,7 @@ def _attempt_step(
     )
     attempts = state.attempts + state.running
     next_step = jnp.where(state.running, step * factor, state.step)
-    finished = accepted & last
+    finished = accepted & (last | _has_conjugate_point(position))
     lost = state.running & ~finished
     lost &= (next_step < _SMALLEST_STEP) | (attempts >= max_steps)
     moved = state._replace(

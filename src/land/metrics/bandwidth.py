@@ -10,7 +10,9 @@ from scipy.spatial.distance import cdist
 Array = NDArray[np.float64]
 
 # Kernels are wider by this factor for a single component.
-_WIDER = 2.0
+_WIDER = 1.25
+# Share of the local variance on the data that is added everywhere.
+_SHARE = 0.1
 # Share of sigma that stands for the local variance where no neighbour is within reach.
 _TOKEN = 0.1
 _SAMPLE = 2000
@@ -20,9 +22,9 @@ _BLOCK = 2**22
 def automatic_sigma(data: Array, n_components: int = 1) -> float:
     """Median distance of a point to its k-th neighbour, k = ceil(sqrt(N) / 2).
 
-    Twice that for a single component: its geodesics span all the data, and would follow
-    the noise of a metric that is learned from few neighbours. Several components are
-    shorter, and a wider kernel would see the gaps between them as data.
+    A little more for a single component: its geodesics span all the data, and would
+    follow the noise of a metric that is learned from few neighbours. Several components
+    are shorter, and a wider kernel would see the gaps between them as data.
 
     Neighbourhoods of that size shrink as data accumulate and still hold ever more
     points, so that the metric follows the data and not their noise. Multiplying the
@@ -38,17 +40,17 @@ def automatic_sigma(data: Array, n_components: int = 1) -> float:
 
 
 def automatic_rho(data: Array, sigma: float) -> float:
-    """The local variance h on the data, averaged over directions.
+    """A tenth of the local variance h on the data, averaged over directions.
 
-    Leaving the data then makes a way longer by at most sqrt(2). A larger rho follows no
-    curves, and a smaller one follows the noise of the data. The median over the data is
-    taken. Like h, rho grows with the number of data in a neighbourhood, and multiplying
-    data and sigma by c multiplies it by c^2.
+    Leaving the data then makes a way longer by a factor of about three, so that
+    geodesics follow curves all the way round. The median over the data is taken. Like
+    h, rho grows with the number of data in a neighbourhood, and multiplying data and
+    sigma by c multiplies it by c^2.
     """
     points = _some(data, max(1, min(_SAMPLE, _BLOCK // len(data))))
     squares = cdist(points, data, "sqeuclidean")
     weighted = np.exp(-0.5 * squares / sigma**2) * squares
-    typical = float(np.median(weighted.sum(axis=1))) / data.shape[1]
+    typical = _SHARE * float(np.median(weighted.sum(axis=1))) / data.shape[1]
     # Without neighbours within reach, no rho makes a difference.
     return max(typical, (_TOKEN * sigma) ** 2)
 
