@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import land
+from land.metrics.bandwidth import automatic_rho, automatic_sigma
 from land.plotting import plot_data, plot_geodesics, plot_metric
 from land.plotting.geometry import FAN, GEODESIC, STRAIGHT
 from land.plotting.sheet import sheet
@@ -126,8 +127,12 @@ def _fitted(
 
     def compute() -> dict[str, Any]:
         data = DATASETS[dataset](settings["n_points"], random_state=settings["seed"])
+        numbers = dict(options)
+        if metric == "auto":  # the same for all models
+            numbers["sigma"] = automatic_sigma(data)
+            numbers["rho"] = automatic_rho(data, numbers["sigma"])
         model = land.LAND(
-            n_samples=settings["n_samples"], random_state=settings["seed"], **options
+            n_samples=settings["n_samples"], random_state=settings["seed"], **numbers
         )
         numbers = _describe(fit(model, data), data)
         if name == "land":

@@ -28,7 +28,9 @@ def test_fit_is_what_python_does(cli, result, table, in_units, tmp_path):
     found = result(done.out)
     assert found["class"] == "LAND"
     assert found["columns"] == ["across", "up"]
-    assert found["sigma"] == expected.sigma_
+    assert found["sigma"] is None  # infinite: the flat metric does
+    assert found["metric"] == "EuclideanMetric"
+    assert found["geometry_gain"] == expected.geometry_gain_
     assert found["means"] == [expected.mean_.tolist()]
     assert found["model"] == str(file)
     assert "fitting 1 component" in done.err

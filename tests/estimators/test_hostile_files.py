@@ -56,7 +56,7 @@ HEADERS = {
     "metric": ({"metric": {"learned": False, "kind": "x"}}, "unknown metric, 'x'"),
     "flat": (
         {"metric": {"learned": True, "kind": "EuclideanMetric"}},
-        "unknown metric",
+        r"unexpected arrays: \['metric.data'\]",
     ),
     "names": ({"feature_names": ["one"]}, "one string for each"),
     "extra": ({"extra": {"a": {"array": "mean_"}}}, "malformed header"),

@@ -138,7 +138,7 @@ def test_callback_hears_every_step(arc):
 
 def test_objective_falls_from_a_poor_start(arc):
     far = arc[np.argmin(np.abs(arc[:, 0] - 2.0))]
-    model = land.LAND(init=far, **FAST).fit(arc)
+    model = land.LAND(sigma=0.8, init=far, **FAST).fit(arc)
     objectives = np.array([step.objective for step in model.history_])
     # The last entry is a fresh evaluation, on directions that no step has seen.
     assert np.all(np.diff(objectives[:-1]) < 1e-4)

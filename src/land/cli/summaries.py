@@ -27,6 +27,7 @@ def summary(stored: StoredModel) -> dict[str, Any]:
         "sigma": getattr(model, "sigma_", None),
         "rho": getattr(model, "rho_", None),
         "metric": type(model.metric_).__name__,
+        "geometry_gain": getattr(model, "geometry_gain_", None),
         "method": getattr(model, "method", None),
         "volume": getattr(model, "volume", None),
         "reference": getattr(model, "reference", None),
@@ -78,9 +79,7 @@ def model_text(result: dict[str, Any]) -> str:
         + (", ..." if len(result["columns"]) > _MOST_COLUMNS else "")
         + (" (standardised)" if result["standardized"] else "")
     ]
-    if result["sigma"] is not None:
-        units = " in standardised units" if result["standardized"] else ""
-        lines.append(f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}")
+    lines += _metric_lines(result)
     if result["parameters"] is not None:
         lines.append(
             f"{result['covariance_type']} covariance{'s' * (count > 1)}, "
@@ -91,6 +90,24 @@ def model_text(result: dict[str, Any]) -> str:
     steps = f"{result['steps']} step{'s' * (result['steps'] != 1)}"
     lines.append(f"{state} after {steps}, {_objective(result)}")
     return "\n".join([*lines, *_component_lines(result)])
+
+
+def _metric_lines(result: dict[str, Any]) -> list[str]:
+    """Sigma and rho, and what the metric is worth."""
+    if result["sigma"] is None:
+        return []
+    gain = result["geometry_gain"]
+    known = gain is not None and np.isfinite(gain)
+    if np.isinf(result["sigma"]):
+        lead = (
+            f" would gain {gain:.2g} for each row only" if known else " is not better"
+        )
+        return [f"flat metric (Gaussian): a curved one{lead}"]
+    units = " in standardised units" if result["standardized"] else ""
+    line = f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}"
+    if known:
+        line += f"; gains {gain:.2g} for each row over the flat metric (Gaussian)"
+    return [line]
 
 
 def _component_lines(result: dict[str, Any]) -> list[str]:

@@ -29,7 +29,15 @@ from land.estimators.chunks import in_chunks
 from land.estimators.parallel import check_n_jobs
 from land.estimators.restarts import Outcome
 from land.estimators.scoring import component_log_densities
-from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, Step
+from land.fitting import (
+    COVARIANCE_TYPES,
+    FitProblem,
+    FitSettings,
+    OutdoneError,
+    Rival,
+    Step,
+    log_densities,
+)
 from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
@@ -125,6 +133,11 @@ class RiemannianEstimator(BaseEstimator):
         return in_chunks(bound, points, self.n_jobs)
 
     @property
+    def _sharp(self) -> bool:
+        """Whether the automatic metric may follow the noise of the data."""
+        return False
+
+    @property
     def _n_components(self) -> Any:
         """Number of distributions or clusters that share the metric."""
         return getattr(self, "n_components", getattr(self, "n_clusters", 1))
@@ -143,13 +156,14 @@ class RiemannianEstimator(BaseEstimator):
                     f"but X has {data.shape[1]} features"
                 )
             return self.metric
+        sharp = self._sharp
         sigma = _number_or_auto("sigma", self.sigma)
         if sigma is None:
-            sigma = automatic_sigma(data, self._n_components)
+            sigma = automatic_sigma(data, self._n_components, sharp=sharp)
         else:
             _check_sigma(sigma, data)
         rho = _number_or_auto("rho", self.rho)
-        rho = automatic_rho(data, sigma) if rho is None else rho
+        rho = automatic_rho(data, sigma, sharp=sharp) if rho is None else rho
         self.sigma_, self.rho_ = sigma, rho
         return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
 
@@ -186,6 +200,21 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         return problem, weights, settings, rng
 
     @property
+    def _compares_metrics(self) -> bool:
+        """Whether the flat metric is tried as well."""
+        automatic = isinstance(self.sigma, str) and isinstance(self.rho, str)
+        return automatic and self.metric is None and self.method == "ml"
+
+    @property
+    def _sharp(self) -> bool:
+        """If the flat metric is there to fall back on.
+
+        Densities with respect to the metric's volume want a smooth one: that volume
+        varies far more than distances do.
+        """
+        return self._compares_metrics and self._law == "lebesgue"
+
+    @property
     def _law(self) -> Law:
         """What the density is one of."""
         return law_of(self.volume, self.reference)
@@ -200,34 +229,41 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         """Fit with the metric of the problem; or with the flat one, if that does.
 
         Only if sigma and rho are both automatic: the better of the two in the
-        likelihood of the data is then kept, and the flat one in case of doubt.
+        likelihood of the data is then kept, and the flat one in case of doubt. A search
+        for a start that is no better ends the fit with the curved one.
         """
-        (other_rng,) = rng.spawn(1)
-        outcome = run(problem, rng)
         self.geometry_gain_ = math.nan
-        chosen = self.metric is not None or not self.sigma == self.rho == "auto"
-        if chosen or self.method != "ml" or outcome.interrupted:
-            return outcome
-        flat = replace(
-            problem,
-            metric=EuclideanMetric(problem.metric.dim),
-            callback=None,
-            keeper=None,
-            kept=None,
-        )
-        try:
-            other = run(flat, other_rng)
-        except KeyboardInterrupt:
-            return replace(outcome, interrupted=True)
-        work = outcome.work + other.work
-        gain = other.snapshot.objective - outcome.snapshot.objective
+        (other_rng,) = rng.spawn(1)
+        if not self._compares_metrics:
+            return run(problem, rng)
+        metric = EuclideanMetric(problem.metric.dim)
+        quiet = replace(problem, callback=None, keeper=None, kept=None)
+        flat = run(replace(quiet, metric=metric), other_rng)
+        if flat.interrupted:
+            self._use_flat(metric)
+            return flat
+        densities = log_densities(flat.snapshot)
         if self._law != "lebesgue":
-            gain += float(weights @ problem.metric.log_volume(problem.data))
+            densities -= problem.metric.log_volume(problem.data)
+        problem = replace(problem, rival=Rival(densities, _WORTH_IT))
+        try:
+            curved = run(problem, rng)
+        except OutdoneError as error:
+            self.geometry_gain_ = error.lead
+            self._use_flat(metric)
+            return flat
+        work = flat.work + curved.work
+        gain = -float(weights @ densities) - curved.snapshot.objective
+        if curved.interrupted:
+            return replace(curved, work=work)
         self.geometry_gain_ = gain
-        if gain >= _WORTH_IT or other.interrupted:
-            return replace(outcome, work=work, interrupted=other.interrupted)
-        self.metric_, self.sigma_, self.rho_ = flat.metric, math.inf, math.inf
-        return replace(other, work=work)
+        if gain < _WORTH_IT:
+            self._use_flat(metric)
+            return replace(flat, work=work)
+        return replace(curved, work=work)
+
+    def _use_flat(self, metric: EuclideanMetric) -> None:
+        self.metric_, self.sigma_, self.rho_ = metric, math.inf, math.inf
 
     def _store_progress(self, outcome: Outcome, checkpoint: PathLike | None) -> None:
         """Keep the history, drop the checkpoint; warn about what did not go well."""

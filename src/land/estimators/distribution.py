@@ -35,9 +35,9 @@ class LAND(RiemannianDensity):
         the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
     rho : float or "auto"
         Added to the local variances; the smaller, the more it costs to leave the data.
-        ``"auto"`` takes a tenth of the typical local variance on the data. If sigma and
-        rho are both automatic, the flat metric is tried as well, and kept unless the
-        curved one is worth its while: see `geometry_gain_`.
+        ``"auto"`` takes the typical local variance on the data. If sigma and rho are
+        both automatic, they are chosen smaller, so that geodesics follow curves all the
+        way round, and the flat metric is tried as well: see `geometry_gain_`.
     metric : Metric or None
         A metric to use in place of the learned one.
     method : {"ml", "least_squares"}

@@ -7,8 +7,9 @@ from land.fitting.mixture import (
     MixtureEstimate,
     fit_mixture,
     least_squares_mixture,
+    log_densities,
 )
-from land.fitting.problem import FitProblem
+from land.fitting.problem import FitProblem, OutdoneError, Rival
 from land.fitting.single import FitSettings, fit_one
 
 __all__ = [
@@ -19,11 +20,14 @@ __all__ = [
     "FitProblem",
     "FitSettings",
     "MixtureEstimate",
+    "OutdoneError",
+    "Rival",
     "Snapshot",
     "Step",
     "fit_kmeans",
     "fit_mixture",
     "fit_one",
     "least_squares_mixture",
+    "log_densities",
     "spread_centers",
 ]

@@ -183,4 +183,6 @@ def _search(
         descent.tol,
         lambda spot: part.record(spot.objective, [spot]),
     )
-    return _state(leaders(searches, _COMPARED, _BEHIND))
+    best = leaders(searches, _COMPARED, _BEHIND)
+    part.check_lead(best[0].spot.objective, own)
+    return _state(best)

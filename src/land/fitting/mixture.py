@@ -239,7 +239,9 @@ def _search(
         model.record()
         model.descend(_SEARCH_STEPS, descent.tol)
         found.append(model)
-    states = [model.state() for model in _leaders(found)]
+    best = _leaders(found)
+    rough.check_lead(best[0].mixture.objective, own)
+    states = [model.state() for model in best]
     if len(states) == 1:
         return states[0]
     # A few data cannot tell them apart: more do.
@@ -304,6 +306,17 @@ def log_joint(
         columns.append(np.where(np.isfinite(values), values, -np.inf))
     with np.errstate(divide="ignore"):
         return np.stack(columns, axis=1) + np.log(proportions)
+
+
+def log_densities(model: Snapshot) -> Array:
+    """Of the data that a model was fitted to, with respect to the reference."""
+    joint = log_joint(
+        [each.logs.tangents for each in model.estimates],
+        [each.precision for each in model.estimates],
+        [each.log_constant.value for each in model.estimates],
+        model.proportions,
+    )
+    return np.asarray(logsumexp(joint, axis=1))
 
 
 def _maximise_covariances(

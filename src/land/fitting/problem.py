@@ -59,6 +59,30 @@ _NEGLIGIBLE = 1e-6
 _FEWER_RAYS = 2
 
 
+@dataclass(frozen=True)
+class Rival:
+    """A simpler model, which a fit must beat by a margin or is given up.
+
+    Attributes
+    ----------
+    log_densities : ndarray of shape (N,)
+        Of the data, with respect to the reference.
+    margin : float
+        In the mean log density.
+    """
+
+    log_densities: Array
+    margin: float
+
+
+class OutdoneError(Exception):
+    """The search for a start has not beaten the rival; `lead` says by how much."""
+
+    def __init__(self, lead: float) -> None:
+        super().__init__(f"ahead of the simpler model by {lead:.3g} only")
+        self.lead = lead
+
+
 @dataclass
 class FitProblem:
     """Data, metric and settings; counts the work that is done.
@@ -91,6 +115,7 @@ class FitProblem:
     started: float = field(default_factory=time.perf_counter)
     whole: FitProblem | None = None
     stage: str = "fit"
+    rival: Rival | None = None
 
     @property
     def most_rays(self) -> int:
@@ -114,7 +139,18 @@ class FitProblem:
             return part, weights, np.arange(len(weights))
         rows, own = _sample_rows(weights, fidelity.n_rows, rng)
         part.data, part.history = self.data[rows], []
+        if self.rival is not None:
+            densities = self.rival.log_densities[rows]
+            part.rival = replace(self.rival, log_densities=densities)
         return part, own, rows
+
+    def check_lead(self, objective: float, weights: Array) -> None:
+        """Give up a fit that the rival is as good as."""
+        if self.rival is None:
+            return
+        lead = -float(weights @ self.rival.log_densities) - objective
+        if lead < self.rival.margin:
+            raise OutdoneError(lead)
 
     @staticmethod
     def matter(weights: Array) -> NDArray[np.bool_]:

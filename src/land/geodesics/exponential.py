@@ -126,8 +126,13 @@ def integrate(
     times: Array,
     tol: float,
     max_steps: int,
+    *,
+    until_conjugate: bool = False,
 ) -> Arrivals:
-    """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1."""
+    """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1.
+
+    In the plane they may end at the first conjugate point.
+    """
     n, rows, dim = position.shape
     # Long geodesics first: the last ones to finish then keep nobody waiting.
     speeds = norms(metric.host_tensors(position[:, 0]), velocity[:, 0])
@@ -154,6 +159,7 @@ def integrate(
             tol,
             max_steps,
             leave_at,
+            until_conjugate,
         )
         return ~np.asarray(state.running)
 

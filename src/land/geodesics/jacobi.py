@@ -57,7 +57,8 @@ def follow_rays(
 ) -> Rays:
     """Follow rays (n, D) from bases (n, D), both about the metric's own centre.
 
-    `times` in (0, 1] ascend; conjugate points are seen between neighbouring ones.
+    `times` in (0, 1] ascend; conjugate points are seen between neighbouring ones. In
+    the plane nothing but `conjugate` is known past them.
     """
     n, dim = rays.shape
     distinct, which = np.unique(bases, axis=0, return_inverse=True)
@@ -78,7 +79,9 @@ def follow_rays(
         still = np.zeros_like(fields)
         position = np.concatenate([bases[:, None], still, fields], axis=1)
         velocity = np.concatenate([rays[:, None], fields, drift], axis=1)
-    arrivals = integrate(metric, position, velocity, times, tol, MAX_STEPS)
+    arrivals = integrate(
+        metric, position, velocity, times, tol, MAX_STEPS, until_conjugate=True
+    )
     points = arrivals.samples[:, :, 0]
     if dim == 2:
         found = _in_the_plane(arrivals, times)

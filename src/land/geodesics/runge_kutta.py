@@ -89,10 +89,12 @@ def advance_rays(
     tol: jax.Array,
     max_steps: jax.Array,
     leave_at: jax.Array,
+    until_conjugate: jax.Array,
 ) -> RayState:
     """Load `position` and `velocity` into `fresh` slots and integrate the block.
 
-    Returns when at most `leave_at` slots are still running.
+    Returns when at most `leave_at` slots are still running. In the plane, integrations
+    may end at the first conjugate point; times past it are then left as they were.
     """
     loaded = _load(metric, state, fresh, position, velocity)
 
@@ -100,7 +102,7 @@ def advance_rays(
         return jnp.sum(state.running) > leave_at
 
     def attempt(state: RayState) -> RayState:
-        return _attempt_step(metric, state, times, tol, max_steps)
+        return _attempt_step(metric, state, times, tol, max_steps, until_conjugate)
 
     return jax.lax.while_loop(unfinished, attempt, loaded)
 
@@ -142,7 +144,7 @@ def _row_norms(tensors: jax.Array, rows: jax.Array) -> jax.Array:
 
 
 def _has_conjugate_point(position: jax.Array) -> jax.Array:
-    """Where the scalar Jacobi field has vanished: nothing past it is wanted."""
+    """Where the scalar Jacobi field has vanished."""
     if position.shape[1:] == (2, 2):
         return position[:, 1, 0] <= 0.0
     return jnp.zeros(len(position), dtype=bool)
@@ -190,6 +192,7 @@ def _attempt_step(
     times: jax.Array,
     tol: jax.Array,
     max_steps: jax.Array,
+    until_conjugate: jax.Array,
 ) -> RayState:
     """One trial step of every running slot, accepted where its error is small."""
     last = state.time + state.step >= 1.0 - 1e-13
@@ -206,7 +209,8 @@ def _attempt_step(
     )
     attempts = state.attempts + state.running
     next_step = jnp.where(state.running, step * factor, state.step)
-    finished = accepted & (last | _has_conjugate_point(position))
+    at_end = last | (until_conjugate & _has_conjugate_point(position))
+    finished = accepted & at_end
     lost = state.running & ~finished
     lost &= (next_step < _SMALLEST_STEP) | (attempts >= max_steps)
     moved = state._replace(

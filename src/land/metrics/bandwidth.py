@@ -9,22 +9,25 @@ from scipy.spatial.distance import cdist
 
 Array = NDArray[np.float64]
 
-# Kernels are wider by this factor for a single component.
-_WIDER = 1.25
-# Share of the local variance on the data that is added everywhere.
-_SHARE = 0.1
+# Kernels are wider by this factor for a single component; less so for a sharp metric.
+_WIDER, _WIDER_AND_SHARP = 2.0, 1.25
+# Share of the local variance on the data that a sharp metric adds everywhere.
+_SHARP = 0.1
 # Share of sigma that stands for the local variance where no neighbour is within reach.
 _TOKEN = 0.1
 _SAMPLE = 2000
 _BLOCK = 2**22
 
 
-def automatic_sigma(data: Array, n_components: int = 1) -> float:
+def automatic_sigma(
+    data: Array, n_components: int = 1, *, sharp: bool = False
+) -> float:
     """Median distance of a point to its k-th neighbour, k = ceil(sqrt(N) / 2).
 
-    A little more for a single component: its geodesics span all the data, and would
-    follow the noise of a metric that is learned from few neighbours. Several components
-    are shorter, and a wider kernel would see the gaps between them as data.
+    Twice that for a single component (a quarter more, if the metric may be sharp): its
+    geodesics span all the data, and would follow the noise of a metric that is learned
+    from few neighbours. Several components are shorter, and a wider kernel would see
+    the gaps between them as data.
 
     Neighbourhoods of that size shrink as data accumulate and still hold ever more
     points, so that the metric follows the data and not their noise. Multiplying the
@@ -35,22 +38,25 @@ def automatic_sigma(data: Array, n_components: int = 1) -> float:
         raise ValueError("sigma='auto' needs at least 2 different rows of data")
     k = min(int(np.ceil(0.5 * np.sqrt(len(points)))), len(points) - 1)
     distances, _ = KDTree(points).query(_some(points, _SAMPLE), k + 1)
-    width = _WIDER if n_components == 1 else 1.0
+    width = _WIDER_AND_SHARP if sharp else _WIDER
+    width = width if n_components == 1 else 1.0
     return width * float(np.median(distances[:, -1]))
 
 
-def automatic_rho(data: Array, sigma: float) -> float:
-    """A tenth of the local variance h on the data, averaged over directions.
+def automatic_rho(data: Array, sigma: float, *, sharp: bool = False) -> float:
+    """The local variance h on the data, averaged over directions; a tenth if sharp.
 
-    Leaving the data then makes a way longer by a factor of about three, so that
-    geodesics follow curves all the way round. The median over the data is taken. Like
-    h, rho grows with the number of data in a neighbourhood, and multiplying data and
-    sigma by c multiplies it by c^2.
+    Leaving the data then makes a way longer by at most sqrt(2). A larger rho follows no
+    curves. With a tenth of it the factor is about three, so that geodesics follow
+    curves all the way round, and the noise of the data as well. The median over the
+    data is taken. Like h, rho grows with the number of data in a neighbourhood, and
+    multiplying data and sigma by c multiplies it by c^2.
     """
     points = _some(data, max(1, min(_SAMPLE, _BLOCK // len(data))))
     squares = cdist(points, data, "sqeuclidean")
     weighted = np.exp(-0.5 * squares / sigma**2) * squares
-    typical = _SHARE * float(np.median(weighted.sum(axis=1))) / data.shape[1]
+    typical = float(np.median(weighted.sum(axis=1))) / data.shape[1]
+    typical *= _SHARP if sharp else 1.0
     # Without neighbours within reach, no rho makes a difference.
     return max(typical, (_TOKEN * sigma) ** 2)
 
