@@ -1,0 +1,78 @@
+"""Default fits: the curved metric against the flat one."""
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+import land
+from land.metrics import EuclideanMetric, LocalDiagonalMetric
+
+FAST = {"n_samples": 500, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def blob():
+    return np.random.default_rng(5).normal(size=(120, 2)) @ [[2.0, 0.0], [0.7, 0.5]]
+
+
+def test_a_cloud_keeps_the_flat_metric_and_is_a_normal_distribution(blob, tmp_path):
+    model = land.LAND(**FAST).fit(blob)
+    assert isinstance(model.metric_, EuclideanMetric)
+    assert model.sigma_ == model.rho_ == np.inf
+    assert model.geometry_gain_ < 0.05
+    gaussian = GaussianMixture(1).fit(blob)
+    np.testing.assert_allclose(model.mean_, gaussian.means_[0], atol=1e-6)
+    np.testing.assert_allclose(
+        model.score_samples(blob), gaussian.score_samples(blob), atol=1e-4
+    )
+    model.save(tmp_path / "model")
+    loaded = land.load(tmp_path / "model")
+    assert loaded.sigma_ == np.inf
+    assert loaded.geometry_gain_ == model.geometry_gain_
+    np.testing.assert_array_equal(
+        loaded.score_samples(blob), model.score_samples(blob)
+    )
+
+
+def test_a_curve_has_a_metric_of_its_own():
+    data = land.datasets.make_half_ellipse(120, random_state=3)
+    model = land.LAND(**FAST).fit(data)
+    assert isinstance(model.metric_, LocalDiagonalMetric)
+    flat = GaussianMixture(1).fit(data).score(data)
+    assert model.score(data) - flat == pytest.approx(model.geometry_gain_, abs=2e-3)
+    assert model.geometry_gain_ > 0.3
+
+
+@pytest.mark.parametrize(
+    "options", [{"sigma": 0.5}, {"rho": 0.5}, {"method": "least_squares"}]
+)
+def test_whoever_chooses_is_not_overruled(blob, options):
+    model = land.LAND(**options, **FAST).fit(blob)
+    assert isinstance(model.metric_, LocalDiagonalMetric)
+    assert np.isnan(model.geometry_gain_)
+
+
+def test_the_laws_are_compared_in_dx(blob):
+    """The flat metric has the same density under all of them."""
+    model = land.LAND(reference="riemannian", **FAST).fit(blob)
+    assert isinstance(model.metric_, EuclideanMetric)
+    gaussian = GaussianMixture(1).fit(blob).score(blob)
+    assert model.score(blob) == pytest.approx(gaussian, abs=1e-4)
+
+
+def test_an_older_file_does_not_know_the_gain(blob, tmp_path):
+    import json
+    import zipfile
+
+    path = tmp_path / "model"
+    land.LAND(sigma=1.0, **FAST).fit(blob).save(path)
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    (name,) = (each for each in entries if each.endswith(".json"))
+    header = json.loads(entries[name])
+    del header["fitted"]["geometry_gain_"]
+    entries[name] = json.dumps(header).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for each, content in entries.items():
+            archive.writestr(each, content)
+    assert np.isnan(land.load(path).geometry_gain_)
