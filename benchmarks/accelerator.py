@@ -98,7 +98,7 @@ def measure_maps(n: int, dim: int, quick: bool) -> dict:
 
     enough = QUICK_LONG_ENOUGH if quick else LONG_ENOUGH
     metric = learned_metric(n, dim)
-    metric.prepare(LARGEST_BATCH)
+    metric = metric.tabulated()
     data, sigma = metric.data, metric.sigma
     rng = np.random.default_rng(1)
     base = data[np.argmin(np.sum((data - data.mean(axis=0)) ** 2, axis=1))]

@@ -73,9 +73,7 @@ def main(n: int, form: str, quick: bool) -> None:
     start = time.process_time()
     metric = land.metrics.LocalDiagonalMetric(data, 1.0, rho)
     if form == "table":
-        metric.prepare(10**9)
-    else:
-        metric.prepare = lambda n_maps: None
+        metric = metric.tabulated()
     built = time.process_time()
     logs = land.log_map(metric, np.zeros(2), targets)
     first = time.process_time()

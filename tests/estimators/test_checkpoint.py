@@ -172,9 +172,8 @@ def test_a_metric_with_a_table_belongs_to_the_same_fit():
     metric = LocalDiagonalMetric(data, 0.5, 0.1)
     model = land.LAND(metric=metric)
     before = module.fingerprint(model, metric, data, np.ones(450))
-    tensors = metric.tensor(data)
-    metric.prepare(10**6)
-    assert np.any(metric.tensor(data) != tensors)  # else this shows nothing
-    assert module.fingerprint(model, metric, data, np.ones(450)) == before
+    table = metric.tabulated()
+    assert np.any(metric.tensor(data) != table.tensor(data))  # else this shows nothing
+    assert module.fingerprint(model, table, data, np.ones(450)) == before
     other = LocalDiagonalMetric(data, 0.5, 0.2)
     assert module.fingerprint(model, other, data, np.ones(450)) != before

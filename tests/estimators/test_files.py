@@ -62,7 +62,7 @@ def test_copies_of_a_model_with_a_table_say_the_same_bit_for_bit(tmp_path):
     would not be worth one."""
     data = land.datasets.make_half_ellipse(450, random_state=0)
     model = land.LAND(sigma=0.5, method="least_squares", **FAST).fit(data)
-    assert model.metric_.wants_table
+    assert model.metric_.is_tabulated
     model.save(tmp_path / "model")
     copies = [pickle.loads(pickle.dumps(model)), land.load(tmp_path / "model")]
     samples, scores = model.sample(20, random_state=3), model.score_samples(data[:20])

@@ -217,7 +217,6 @@ def volumes_along_rays(
     is smaller by sqrt|M(Exp v)|; the paper's Eq. 7 has this factor in place of the
     determinant.
     """
-    metric.prepare(len(rays))
     metric, center = metric.centred()
     starts = np.broadcast_to(bases, rays.shape) - center
     here = metric.log_volume(np.atleast_2d(bases) - center)

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from land._device import device
 from land._validation import check_count, check_points, check_positive
 from land.density.constant import law_of
 from land.density.likelihood import Measure
@@ -56,8 +57,6 @@ _TOO_SMALL, _TOO_LARGE = 0.5, 3.0
 # Nats for each row of the data that a curved metric must gain over the flat one. On
 # clouds it gained up to 0.04 by chance, and on curves at least 0.07.
 _WORTH_IT = 0.05
-# Geodesics that a fit computes for each row of the data, roughly.
-_GEODESICS_PER_ROW = 30
 
 
 class RiemannianEstimator(BaseEstimator):
@@ -105,6 +104,8 @@ class RiemannianEstimator(BaseEstimator):
         data = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         weights = check_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
+        if len(data) > device().few_tabulated:
+            self.metric_ = self.metric_.tabulated()
         _warn_about_columns(data)
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
         if checkpoint is not None:
@@ -114,7 +115,6 @@ class RiemannianEstimator(BaseEstimator):
             options |= {"keeper": kept.keep, "kept": kept.progress}
         rng = np.random.default_rng(entropy)
         seed = int(rng.integers(2**31))
-        self.metric_.prepare(_GEODESICS_PER_ROW * len(data))
         problem = FitProblem(self.metric_, data, seed=seed, **options)
         return problem, weights, rng
 
@@ -128,7 +128,6 @@ class RiemannianEstimator(BaseEstimator):
     ) -> Array:
         """What a function of points, the metric and more says about each row of X."""
         points = self._validate_points(X)
-        self.metric_.prepare(len(points))
         bound = partial(function, metric=self.metric_, **arguments)
         return in_chunks(bound, points, self.n_jobs)
 

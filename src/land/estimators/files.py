@@ -225,7 +225,7 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
     if type(metric) is LocalDiagonalMetric:
         arrays["metric.data"] = metric.data
         numbers = {"sigma": metric.sigma, "rho": metric.rho}
-        return packed | numbers | {"table": metric.wants_table}
+        return packed | numbers | {"table": metric.is_tabulated}
     if type(metric) is EuclideanMetric:
         return packed
     # The metric itself is code and stays behind; its tensors at the means tell whether
@@ -259,8 +259,7 @@ def _unpack_metric(
     if not isinstance(table, bool):
         raise ModelFileError("metric.table must be true or false")
     metric = LocalDiagonalMetric(data, sigma, rho)
-    metric.wants_table = table
-    return metric
+    return metric.tabulated() if table else metric
 
 
 def _check_given(

@@ -92,7 +92,6 @@ def geodesic(
     tol = check_positive("tol", tol)
     max_iter = check_count("max_iter", max_iter)
     check_metric(metric, start=first, end=last)
-    metric.prepare(1)
     metric, center = metric.centred()
     bases, targets = (first - center)[None], (last - center)[None]
     solution = shortest_connections(metric, bases, targets, tol, max_iter)

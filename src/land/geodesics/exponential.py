@@ -94,7 +94,6 @@ def exp_map(
     moments = _check_times(times)
     starts, flat, shape = pair_up("base", base_points, "tangents", vectors)
     check_metric(metric, base=base_points)
-    metric.prepare(len(flat))
     metric, center = metric.centred()
     position, velocity = (starts - center)[:, None], flat[:, None]
     state = integrate(metric, position, velocity, moments, tol, max_steps)

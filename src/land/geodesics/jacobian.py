@@ -76,7 +76,6 @@ def exp_jacobian(
     max_steps = check_count("max_steps", max_steps)
     starts, flat, shape = pair_up("base", base_points, "tangents", vectors)
     check_metric(metric, base=base_points)
-    metric.prepare(len(flat))
     metric, center = metric.centred()
     jacobians, arrivals = _integrate_fields(
         metric, starts - center, flat, tol, max_steps

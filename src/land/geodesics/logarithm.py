@@ -178,7 +178,6 @@ def log_map(
     n_segments = check_count("n_segments", n_segments)
     bases, targets, shape = pair_up("base", base_points, "points", ends)
     check_metric(metric, base=base_points, points=ends)
-    metric.prepare(len(targets))
     metric, center = metric.centred()
     bases, targets = bases - center, targets - center
     if curves is None:

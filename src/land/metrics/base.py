@@ -54,12 +54,9 @@ class Metric(abc.ABC):
         """
         return True
 
-    def prepare(self, n_maps: int) -> None:  # noqa: B027, most metrics need not
-        """Hear that so many geodesics are about to be computed.
-
-        A metric may take the time to become faster. What it computes stays the same,
-        up to rounding.
-        """
+    def tabulated(self) -> Metric:
+        """The same metric in a form that is faster for many geodesics, or itself."""
+        return self
 
     def centred(self) -> tuple[Metric, NDArray[np.float64]]:
         """The same metric in coordinates about its own centre, and that centre.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from land._validation import check_points, check_positive
 from land.metrics.base import Metric
 from land.metrics.neighbours import Blocks, cut_off, neighbour_blocks
-from land.metrics.table import VarianceTable, pays, variance_table
+from land.metrics.table import VarianceTable, variance_table
 from land.metrics.variances import (
     MOMENT_DIMENSIONS,
     AllData,
@@ -28,7 +27,6 @@ Array = NDArray[np.float64]
 
 # Data are far from the origin if it is this many times farther than their extent.
 _FAR = 4.0
-_TABULATING = threading.Lock()
 
 
 @jax.tree_util.register_pytree_node_class
@@ -64,9 +62,7 @@ class LocalDiagonalMetric(Metric):
     4096 data, in more than 6 dimensions, and wherever most data are within reach
     anyway, the sum is over all of them.
 
-    In the plane, with more than 400 data (1024 on an accelerator), the sums come from a
-    table once many geodesics are wanted (`land.metrics.table`): h and its first
-    derivatives are then right to 1e-10 of h.
+    In the plane, `tabulated` makes geodesics among many data faster.
 
     Examples
     --------
@@ -83,13 +79,8 @@ class LocalDiagonalMetric(Metric):
         self.rho = check_positive("rho", rho)
         self.dim = self.data.shape[1]
         self.center = self.data.mean(axis=0)
-        self._centred: LocalDiagonalMetric | None = None
         self._sums: AllData | Blocks
         self._table: VarianceTable | None = None
-        self._may_tabulate = self.dim == 2
-        # Whether there is a table, or is to be one as soon as geodesics are wanted. It
-        # travels with copies, so that their results are the same.
-        self.wants_table = False
         # Coordinates in units of sigma about the centre: the expanded squares below
         # then lose as few digits as they can.
         scaled = (self.data - self.center) / self.sigma
@@ -114,24 +105,29 @@ class LocalDiagonalMetric(Metric):
         """Not if neighbours are looked for."""
         return not isinstance(self._source, Blocks)
 
-    def prepare(self, n_maps: int) -> None:
-        """Tabulate the sums over the data, in the plane and if it pays."""
-        if self._may_tabulate and pays(len(self.data), n_maps):
-            self.wants_table = True
-        if not self.wants_table or self.dim != 2:
-            return
+    def tabulated(self) -> LocalDiagonalMetric:
+        """The same metric, its sums over the data from a table of polynomials.
+
+        Only in the plane, and if the table is neither too large nor inaccurate; else
+        the metric itself. h and its first derivatives are right to 1e-10 of h, and
+        their cost does not depend on the number of data.
+        """
+        if self.is_tabulated or self.dim != 2:
+            return self
+        metric = object.__new__(LocalDiagonalMetric)
+        metric.__dict__ |= vars(self)
         if self._is_far:
-            centred, _ = self.centred()
-            centred.wants_table = True
-            centred.prepare(n_maps)
-            return
-        with _TABULATING:  # threads wait: they would compute without the table
-            if self._may_tabulate:
-                scaled = (self.data - self.center) / self.sigma
-                reach = cut_off(len(scaled), self.sigma, self.rho)
-                rho = self.rho / self.sigma**2
-                self._table = variance_table(scaled, reach, rho)
-                self._may_tabulate = False
+            metric._about_center = self._about_center.tabulated()
+            return metric if metric.is_tabulated else self
+        scaled = (self.data - self.center) / self.sigma
+        reach = cut_off(len(scaled), self.sigma, self.rho)
+        metric._table = variance_table(scaled, reach, self.rho / self.sigma**2)
+        return metric if metric.is_tabulated else self
+
+    @property
+    def is_tabulated(self) -> bool:
+        """Whether sums come from a table."""
+        return self.centred()[0]._table is not None
 
     def centred(self) -> tuple[LocalDiagonalMetric, Array]:
         """The metric of the data minus their mean, and that mean.
@@ -140,10 +136,11 @@ class LocalDiagonalMetric(Metric):
         """
         if not self._is_far:
             return self, np.zeros(self.dim)
-        if self._centred is None:
-            offsets = self.data - self.center
-            self._centred = LocalDiagonalMetric(offsets, self.sigma, self.rho)
-        return self._centred, self.center
+        return self._about_center, self.center
+
+    @cached_property
+    def _about_center(self) -> LocalDiagonalMetric:
+        return LocalDiagonalMetric(self.data - self.center, self.sigma, self.rho)
 
     @cached_property
     def _is_far(self) -> bool:
@@ -186,8 +183,7 @@ class LocalDiagonalMetric(Metric):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and other processes get what was given; the rest follows from it.
-        arguments = (self.data, self.sigma, self.rho)
-        return type(self), arguments, {"wants_table": self.wants_table}
+        return _rebuild, (self.data, self.sigma, self.rho, self.is_tabulated)
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
         """Everything the evaluation needs, as arguments of compiled functions."""
@@ -201,3 +197,10 @@ class LocalDiagonalMetric(Metric):
         metric.dim = dim
         metric.center, metric.sigma, metric.rho, metric._sums, metric._table = leaves
         return metric
+
+
+def _rebuild(
+    data: Array, sigma: float, rho: float, is_tabulated: bool
+) -> LocalDiagonalMetric:
+    metric = LocalDiagonalMetric(data, sigma, rho)
+    return metric.tabulated() if is_tabulated else metric

@@ -18,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import device
 from land.metrics.gauss_transform import chebyshev_nodes, variances_at_nodes
 
 Array = NDArray[np.float64]
@@ -32,9 +31,6 @@ _MOST_CELLS, _MOST_PLACES = 100_000, 2**22
 # Local variances of a cell may differ by this factor: rounding is relative to the
 # largest of them.
 _MOST_CONTRAST = 1e3
-# Geodesics, and data times geodesics, that take as long as making a table and compiling
-# once more.
-_FEWEST_MAPS, _WORTHWHILE = 500, 2**21
 # Few shapes, so that similar tables share a compilation.
 _SHAPES = 256
 
@@ -45,13 +41,6 @@ class VarianceTable(NamedTuple):
     origin: jax.Array  # (2,) lower corner of the first cell
     slots: jax.Array  # (columns, rows) which polynomials a cell has; 0: none, no data
     coefficients: jax.Array  # (slots, a, 2 * _NODES) of T_a(x) T_b(y), columns (b, d)
-
-
-def pays(n_data: int, n_maps: int) -> bool:
-    """Whether so many geodesics are worth a table for so many data."""
-    if n_data <= device().few_tabulated or n_maps < _FEWEST_MAPS:
-        return False
-    return n_data * n_maps >= _WORTHWHILE
 
 
 def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | None:
