@@ -29,9 +29,7 @@ def test_a_cloud_keeps_the_flat_metric_and_is_a_normal_distribution(blob, tmp_pa
     loaded = land.load(tmp_path / "model")
     assert loaded.sigma_ == np.inf
     assert loaded.geometry_gain_ == model.geometry_gain_
-    np.testing.assert_array_equal(
-        loaded.score_samples(blob), model.score_samples(blob)
-    )
+    np.testing.assert_array_equal(loaded.score_samples(blob), model.score_samples(blob))
 
 
 def test_a_curve_has_a_metric_of_its_own():
