@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import land
@@ -78,6 +79,7 @@ def test_bad_parameters(clusters):
 # The check of weights has more columns than rows, and a UserWarning is due.
 @pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
 @pytest.mark.filterwarnings("ignore:.* clusters are empty:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:the clusters did not converge")
 @parametrize_with_checks(
     [land.RiemannianKMeans(2, max_iter=2)],
     expected_failed_checks=lambda estimator: {
@@ -88,3 +90,10 @@ def test_bad_parameters(clusters):
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_clusters_that_have_not_converged_say_so():
+    data, _ = land.datasets.make_two_moons(60, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="did not converge within 1 steps"):
+        model = land.RiemannianKMeans(3, max_iter=1, tol=1e-9, random_state=0).fit(data)
+    assert not model.converged_

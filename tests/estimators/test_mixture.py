@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 import land
@@ -199,3 +200,23 @@ def test_bad_parameters(clusters, change, message):
     model = land.LANDMixture(**({"n_components": 2} | change))
     with pytest.raises(ValueError, match=message):
         model.fit(clusters)
+
+
+def test_a_single_component_starts_where_it_is_told(arc):
+    """A step of the mean is all there is time for."""
+    far = arc[np.argmax(arc[:, 0])]
+    options = {"sigma": 0.8, "max_iter": 1, **FAST}
+    with pytest.warns(ConvergenceWarning):
+        one = land.LAND(init=far, **options).fit(arc)
+    with pytest.warns(ConvergenceWarning):
+        mixture = land.LANDMixture(1, init=[far], **options).fit(arc)
+    np.testing.assert_array_equal(mixture.means_[0], one.mean_)
+    with pytest.raises(ValueError, match="init must have 1 rows"):
+        land.LANDMixture(1, init=[far, far], **options).fit(arc)
+
+
+def test_score_is_the_mean_in_either_measure(arc):
+    model = land.LANDMixture(1, sigma=0.8, method="least_squares", **FAST).fit(arc)
+    for measure in ("lebesgue", "riemannian"):
+        expected = np.mean(model.score_samples(arc, measure))
+        assert model.score(arc, measure=measure) == expected

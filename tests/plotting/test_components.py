@@ -72,3 +72,21 @@ def test_bad_input(ax, arc_model):
     space = GaussianMixture().fit(np.random.default_rng(0).normal(size=(20, 3)))
     with pytest.raises(ValueError, match="2 dimensions"):
         plot_means(space, ax)
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_covariances_of_every_type_are_drawn_as_they_are(ax, kind):
+    """Models of ours store matrices, scikit-learn's store what they must."""
+    rng = np.random.default_rng(0)
+    data = np.concatenate([rng.normal(size=(30, 2)), 6.0 + rng.normal(size=(30, 2))])
+    flat = land.metrics.EuclideanMetric(2)
+    ours = land.LANDMixture(
+        2, metric=flat, covariance_type=kind, n_samples=300, random_state=0
+    ).fit(data)
+    theirs = GaussianMixture(2, covariance_type=kind, random_state=0).fit(data)
+    extents = []
+    for model in (ours, theirs):
+        lines = plot_covariance(model, ax, n_std=1.0)
+        sizes = [np.ptp(line.get_xydata(), axis=0) for line in lines]
+        extents.append(np.sort(sizes, axis=0))
+    np.testing.assert_allclose(extents[0], extents[1], rtol=0.02)

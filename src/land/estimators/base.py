@@ -293,9 +293,11 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         what = f"did not converge within {self.max_iter} steps; raise max_iter or tol"
         warnings.warn(f"the fit {what}", ConvergenceWarning, stacklevel=5)
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean log density of the rows of `X`, with respect to dx."""
-        return float(np.mean(self.score_samples(X)))
+    def score(
+        self, X: ArrayLike, y: Any = None, measure: Measure = "lebesgue"
+    ) -> float:
+        """Mean log density of the rows of `X`, see `score_samples`."""
+        return float(np.mean(self.score_samples(X, measure)))
 
     def aic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
         """Akaike information criterion of the model on `X`; lower is better."""

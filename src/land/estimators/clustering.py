@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
@@ -129,6 +130,13 @@ class RiemannianKMeans(TransformerMixin, ClusterMixin, RiemannianEstimator):
             warnings.warn(
                 f"{empty} of {count} clusters are empty; use fewer clusters",
                 RuntimeWarning,
+                stacklevel=2,
+            )
+        if not best.converged:
+            warnings.warn(
+                f"the clusters did not converge within {max_iter} steps; raise "
+                "max_iter or tol",
+                ConvergenceWarning,
                 stacklevel=2,
             )
         return self

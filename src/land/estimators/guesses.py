@@ -49,22 +49,21 @@ class FirstGuesses:
         lengths = np.stack([np.nan_to_num(log.lengths, nan=np.inf) for log in logs])
         return [np.eye(len(centers))[np.argmin(lengths, axis=0)]]
 
+    def single(self, dim: int) -> Any:
+        """How a single component begins: see the parameters of `land.LAND`."""
+        if not isinstance(self.init, str):
+            return self._given(dim)[0]
+        self._check_word()
+        return "random" if self.init == "random" else "least_squares"
+
     def means(
         self, problem: FitProblem, weights: Array, rng: np.random.Generator
     ) -> Array:
         """First means, (K, D)."""
         count, dim = self.n_components, problem.data.shape[1]
         if not isinstance(self.init, str):
-            means = check_points("init", self.init, dim, ndim=2)
-            if len(means) != count:
-                raise ValueError(
-                    f"init must have {count} rows, one for each component, "
-                    f"got {len(means)}"
-                )
-            return means
-        if self.init not in _INITS:
-            words = ", ".join(repr(word) for word in _INITS)
-            raise ValueError(f"init must be {words} or means, got {self.init!r}")
+            return self._given(dim)
+        self._check_word()
         if self.init == "gmm":
             labels = self._gaussian_mixture(problem, rng).predict(problem.data)
             return np.stack(
@@ -77,6 +76,20 @@ class FirstGuesses:
             rows = rng.choice(len(problem.data), size=count, replace=False)
             return problem.data[rows]
         return spread_centers(problem, weights, count, rng)
+
+    def _given(self, dim: int) -> Array:
+        means = check_points("init", self.init, dim, ndim=2)
+        if len(means) != self.n_components:
+            raise ValueError(
+                f"init must have {self.n_components} rows, one for each component, "
+                f"got {len(means)}"
+            )
+        return means
+
+    def _check_word(self) -> None:
+        if self.init not in _INITS:
+            words = ", ".join(repr(word) for word in _INITS)
+            raise ValueError(f"init must be {words} or means, got {self.init!r}")
 
     def _gaussian_mixture(
         self, problem: FitProblem, rng: np.random.Generator

@@ -19,6 +19,7 @@ from land.fitting import (
     Step,
     fit_kmeans,
     fit_mixture,
+    fit_single,
     least_squares_mixture,
 )
 from land.fitting.estimate import Work
@@ -139,6 +140,9 @@ def _fit(
     guesses: FirstGuesses,
     rng: np.random.Generator,
 ) -> tuple[MixtureEstimate, bool]:
+    if settings.method == "ml" and guesses.n_components == 1:
+        start = guesses.single(problem.data.shape[1])
+        return fit_single(problem, weights, start, settings, rng)
     if settings.method == "ml":
         first = guesses.responsibilities(problem, weights, rng)
         return fit_mixture(problem, weights, first, settings, rng)

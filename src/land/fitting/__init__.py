@@ -6,6 +6,7 @@ from land.fitting.kmeans import Clusters, fit_kmeans, spread_centers
 from land.fitting.mixture import (
     MixtureEstimate,
     fit_mixture,
+    fit_single,
     least_squares_mixture,
     log_densities,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "fit_kmeans",
     "fit_mixture",
     "fit_one",
+    "fit_single",
     "least_squares_mixture",
     "log_densities",
     "spread_centers",

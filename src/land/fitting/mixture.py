@@ -24,7 +24,7 @@ from land.fitting.fidelity import Fidelity, ladder
 from land.fitting.least_squares import empirical_covariance
 from land.fitting.maximum_likelihood import Likelihood
 from land.fitting.problem import FitProblem
-from land.fitting.single import FitSettings, fit_one
+from land.fitting.single import FitSettings, Init, fit_one
 from land.fitting.starts import central_points
 from land.geodesics import LogMap
 
@@ -72,6 +72,18 @@ class MixtureEstimate:
         return [int(k) for k in np.flatnonzero(sizes < _FEWEST_DATA)]
 
 
+def fit_single(
+    problem: FitProblem,
+    weights: Array,
+    init: Init | Array,
+    settings: FitSettings,
+    rng: np.random.Generator,
+) -> tuple[MixtureEstimate, bool]:
+    """One distribution, as a mixture; see `fit_one`."""
+    estimate, converged = fit_one(problem, weights, init, settings, rng)
+    return _expect(weights, [estimate], np.ones(1)), converged
+
+
 def fit_mixture(
     problem: FitProblem,
     weights: Array,
@@ -98,9 +110,6 @@ def fit_mixture(
     -------
     The mixture, and whether the stopping rule was met.
     """
-    if guesses[0].shape[1] == 1:
-        estimate, converged = fit_one(problem, weights, "least_squares", settings, rng)
-        return _expect(weights, [estimate], np.ones(1)), converged
     n_rows, count = int(np.sum(weights > 0.0)), guesses[0].shape[1]
     n_rays = problem.rays_on_the_way
     rungs = ladder(n_rows, count, problem.metric.dim, n_rays, settings.tol)

@@ -127,7 +127,12 @@ def _attribute(model: Any, *names: str) -> Any:
 
 
 def _full(covariances: Array, model: Any, count: int) -> Array:
-    """Covariance matrices from scikit-learn's four ways to store them."""
+    """Covariance matrices from scikit-learn's four ways to store them.
+
+    Our own models store matrices for every type.
+    """
+    if np.ndim(covariances) == 3:
+        return covariances
     kind = getattr(model, "covariance_type", "full")
     if kind == "tied":
         return np.broadcast_to(covariances, (count, 2, 2))
