@@ -38,6 +38,9 @@ _SETTLING_STEPS, _SETTLED = 30, 0.1
 # Steps of the means within the clusters of a first guess, and EM steps with which first
 # guesses are compared.
 _FIRST_STEPS, _SEARCH_STEPS = 6, 30
+# A guess that is farther behind a simpler model, once its components have settled, does
+# not catch up: EM steps gained 0.14 on iris.
+_CATCHES_UP = 0.3
 # Guesses whose objectives differ by less are compared again, on so many rows for each
 # component.
 _BEHIND, _COMPARED_ROWS = 0.1, 1000
@@ -246,7 +249,8 @@ def _search(
         estimates = [search.spot for search in searches]
         model = _Mixture(rough, own, estimates, own @ guess[rows], shares)
         model.record()
-        model.descend(_SEARCH_STEPS, descent.tol)
+        if rough.lead(model.mixture.objective, own) > -_CATCHES_UP:
+            model.descend(_SEARCH_STEPS, descent.tol)
         found.append(model)
     best = _leaders(found)
     rough.check_lead(best[0].mixture.objective, own)

@@ -6,6 +6,7 @@ for one mean, or a single mean. Their geodesics are computed in one batch.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -144,12 +145,16 @@ class FitProblem:
             part.rival = replace(self.rival, log_densities=densities)
         return part, own, rows
 
+    def lead(self, objective: float, weights: Array) -> float:
+        """By how much a fit is ahead of the rival; infinite if there is none."""
+        if self.rival is None:
+            return math.inf
+        return -float(weights @ self.rival.log_densities) - objective
+
     def check_lead(self, objective: float, weights: Array) -> None:
         """Give up a fit that the rival is as good as."""
-        if self.rival is None:
-            return
-        lead = -float(weights @ self.rival.log_densities) - objective
-        if lead < self.rival.margin:
+        lead = self.lead(objective, weights)
+        if self.rival is not None and lead < self.rival.margin:
             raise OutdoneError(lead)
 
     @staticmethod
