@@ -74,3 +74,13 @@ def test_an_older_file_does_not_know_the_gain(blob, tmp_path):
         for each, content in entries.items():
             archive.writestr(each, content)
     assert np.isnan(land.load(path).geometry_gain_)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_starts_that_are_given_up_are_counted_in_any_process(blob, n_jobs):
+    options = {"n_init": 2, "n_jobs": n_jobs, "callback": None}
+    model = land.LANDMixture(2, **options, **FAST).fit(blob)
+    assert isinstance(model.metric_, EuclideanMetric)
+    assert model.geometry_gain_ < 0.05
+    flat = land.LANDMixture(2, metric=EuclideanMetric(2), n_init=2, **FAST).fit(blob)
+    assert model.n_exp_maps_ > flat.n_exp_maps_

@@ -99,9 +99,7 @@ def _metric_lines(result: dict[str, Any]) -> list[str]:
     gain = result["geometry_gain"]
     known = gain is not None and np.isfinite(gain)
     if np.isinf(result["sigma"]):
-        lead = (
-            f" would gain {gain:.2g} for each row only" if known else " is not better"
-        )
+        lead = f" gains {gain:+.2g} for each row" if known else " was not compared"
         return [f"flat metric (Gaussian): a curved one{lead}"]
     units = " in standardised units" if result["standardized"] else ""
     line = f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}"

@@ -34,7 +34,6 @@ from land.fitting import (
     COVARIANCE_TYPES,
     FitProblem,
     FitSettings,
-    OutdoneError,
     Rival,
     Step,
     log_densities,
@@ -245,16 +244,13 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         if self._law != "lebesgue":
             densities -= problem.metric.log_volume(problem.data)
         problem = replace(problem, rival=Rival(densities, _WORTH_IT))
-        try:
-            curved = run(problem, rng)
-        except OutdoneError as error:
-            self.geometry_gain_ = error.lead
-            self._use_flat(metric)
-            return flat
+        curved = run(problem, rng)
         work = flat.work + curved.work
-        gain = -float(weights @ densities) - curved.snapshot.objective
         if curved.interrupted:
             return replace(curved, work=work)
+        gain = curved.lead
+        if gain is None:
+            gain = problem.lead(curved.snapshot.objective, weights)
         self.geometry_gain_ = gain
         if gain < _WORTH_IT:
             self._use_flat(metric)

@@ -15,6 +15,7 @@ from land.fitting import (
     FitProblem,
     FitSettings,
     MixtureEstimate,
+    OutdoneError,
     Snapshot,
     Step,
     fit_kmeans,
@@ -41,6 +42,8 @@ class Outcome:
         Components that have lost their data to others in the course of EM.
     history : list of Step
     work : Work
+    lead : float or None
+        Over the rival, if the fit was given up because that is too small.
     """
 
     snapshot: Snapshot
@@ -49,6 +52,7 @@ class Outcome:
     starved: list[int]
     history: list[Step]
     work: Work
+    lead: float | None = None
 
 
 Fit = Callable[[FitProblem], tuple[Snapshot, bool, list[int]]]
@@ -62,6 +66,9 @@ def attempt(problem: FitProblem, fit: Fit) -> Outcome:
     own = replace(problem, work=Work(), history=[], latest=None)
     try:
         snapshot, converged, starved = fit(own)
+    except OutdoneError as error:
+        assert own.latest is not None  # the search has recorded it
+        return Outcome(own.latest, False, False, [], [], own.work, error.lead)
     except KeyboardInterrupt:
         if own.latest is None:
             raise
@@ -109,8 +116,12 @@ def fit_starts(
 
 
 def best_of(outcomes: list[Outcome]) -> Outcome:
-    """The outcome with the best model; the work of all of them."""
-    best = min(outcomes, key=lambda outcome: outcome.snapshot.objective)
+    """The outcome with the best model; the work of all of them.
+
+    Fits that were given up count if there are no others.
+    """
+    ended = [outcome for outcome in outcomes if outcome.lead is None] or outcomes
+    best = min(ended, key=lambda outcome: outcome.snapshot.objective)
     work = sum((outcome.work for outcome in outcomes), Work())
     interrupted = any(outcome.interrupted for outcome in outcomes)
     return replace(best, work=work, interrupted=interrupted)

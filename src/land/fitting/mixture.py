@@ -323,13 +323,16 @@ def log_joint(
 
 def log_densities(model: Snapshot) -> Array:
     """Of the data that a model was fitted to, with respect to the reference."""
-    joint = log_joint(
-        [each.logs.tangents for each in model.estimates],
-        [each.precision for each in model.estimates],
-        [each.log_constant.value for each in model.estimates],
-        model.proportions,
+    return np.asarray(logsumexp(_joint(model.estimates, model.proportions), axis=1))
+
+
+def _joint(estimates: Sequence[Estimate], proportions: Array) -> Array:
+    return log_joint(
+        [each.logs.tangents for each in estimates],
+        [each.precision for each in estimates],
+        [each.log_constant.value for each in estimates],
+        proportions,
     )
-    return np.asarray(logsumexp(joint, axis=1))
 
 
 def _maximise_covariances(
@@ -355,12 +358,7 @@ def _expect(
     weights: Array, estimates: list[Estimate], proportions: Array
 ) -> MixtureEstimate:
     """The E-step."""
-    joint = log_joint(
-        [each.logs.tangents for each in estimates],
-        [each.precision for each in estimates],
-        [each.log_constant.value for each in estimates],
-        proportions,
-    )
+    joint = _joint(estimates, proportions)
     total = logsumexp(joint, axis=1)
     reached = np.isfinite(total)
     spread = np.where(
