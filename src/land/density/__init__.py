@@ -1,5 +1,6 @@
 """Densities on tangent spaces: volume, normalisation constant, likelihood."""
 
-from land.density.constant import LogConstant, log_constant
+from land.density.constant import log_constant
+from land.density.nodes import LogConstant
 
 __all__ = ["LogConstant", "log_constant"]

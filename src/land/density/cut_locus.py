@@ -8,13 +8,12 @@ is found by log maps, which tell whether there is a shorter way to a node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.nodes import TangentNodes
+from land.density.nodes import Nodes
 from land.geodesics import log_map
 from land.metrics import Metric
 
@@ -41,27 +40,20 @@ def is_shortest(
 
 def within_cut_locus(
     metric: Metric,
-    means: Sequence[Array],
-    nodes: Sequence[TangentNodes],
-    shares: Sequence[Array],
+    mean: Array,
+    nodes: Nodes,
+    rays: NDArray[np.int64],
+    shares: Array,
     tol: float,
-) -> list[tuple[TangentNodes, float]]:
+) -> tuple[Nodes, float]:
     """Nodes without those past the cut points of their rays, and the mass of those.
 
-    It is relative to the mass of the others; `shares` are the model's of the nodes.
-    The outermost node that matters is looked at on every ray; only where it can be
-    reached on a shorter way, bisection finds the cut point. All means share batches.
+    It is relative to the mass of the others; `shares` are the model's of the nodes, and
+    `rays` say which ray each lies on. The outermost node that matters is looked at on
+    every ray; only where it can be reached on a shorter way, bisection finds the cut
+    point.
     """
-    tables = [_by_ray(own, share) for own, share in zip(nodes, shares, strict=True)]
-    owners = np.repeat(np.arange(len(nodes)), [len(table) for table in tables])
-    bases = np.asarray(means)[owners]
-    tangents = np.concatenate([own.tangents for own in nodes])
-    points = np.concatenate([own.points for own in nodes])
-    starts = np.cumsum([0, *(len(own.tangents) for own in nodes)])
-    first = np.concatenate(
-        [start + table[:, 0] for start, table in zip(starts, tables, strict=False)]
-    )
-    outermost = np.concatenate([table[:, 1] for table in tables])
+    first, outermost = _by_ray(rays, shares)
     inside, outside = np.full(len(first), -1), outermost + 1
     probes = outermost
     while True:
@@ -69,30 +61,27 @@ def within_cut_locus(
         if not len(open_rays):
             break
         rows = first[open_rays] + probes[open_rays]
+        bases = np.broadcast_to(mean, (len(rows), len(mean)))
         shortest = is_shortest(
-            metric, bases[open_rays], tangents[rows], points[rows], tol
+            metric, bases, nodes.tangents[rows], nodes.points[rows], tol
         )
         inside[open_rays[shortest]] = probes[open_rays[shortest]]
         outside[open_rays[~shortest]] = probes[open_rays[~shortest]]
         probes = (inside + outside) // 2
-    found = []
-    for k, (own, share, table) in enumerate(zip(nodes, shares, tables, strict=True)):
-        cut = np.where(outside > outermost, np.iinfo(np.intp).max, outside)[owners == k]
-        position = np.arange(len(own.tangents)) - table[own.rays, 0]
-        past = position >= cut[own.rays]
-        volumes = np.where(past, -np.inf, own.log_volumes)
-        lost = float(share[past].sum())
-        found.append(
-            (replace(own, log_volumes=volumes), lost / max(1.0 - lost, 1e-300))
-        )
-    return found
+    cut = np.where(outside > outermost, np.iinfo(np.intp).max, outside)
+    past = np.arange(len(rays)) - first[rays] >= cut[rays]
+    volumes = np.where(past, -np.inf, nodes.log_volumes)
+    lost = float(shares[past].sum())
+    return replace(nodes, log_volumes=volumes), lost / max(1.0 - lost, 1e-300)
 
 
-def _by_ray(nodes: TangentNodes, shares: Array) -> NDArray[np.intp]:
+def _by_ray(
+    rays: NDArray[np.int64], shares: Array
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """First node of every ray, and the position on it of the last that matters."""
-    n_rays = int(nodes.rays[-1]) + 1
-    first = np.searchsorted(nodes.rays, np.arange(n_rays))
+    n_rays = int(rays[-1]) + 1
+    first = np.searchsorted(rays, np.arange(n_rays))
     last = np.full(n_rays, -1)
     matter = np.flatnonzero(shares > _NEGLIGIBLE)
-    np.maximum.at(last, nodes.rays[matter], matter - first[nodes.rays[matter]])
-    return np.stack([first, last], axis=1)
+    np.maximum.at(last, rays[matter], matter - first[rays[matter]])
+    return first, last

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import squared_lengths
-from land.density.nodes import Law
+from land.density.nodes import Law, squared_lengths
 from land.geodesics import LogMap
 from land.metrics import Metric
 

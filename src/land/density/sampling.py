@@ -1,41 +1,54 @@
-"""Exact draws: a direction by rejection, a radius along its ray, each point once.
+"""Exact draws: proposals from an interpolated density, accepted by the true one.
 
-A direction is drawn in proportion to the mass of its ray, which one solve tells; the
-radius from the density along the ray, by inverting its distribution function. Draws
-past the cut locus are rejected: their points are reached on a shorter way, and have
-their density there.
+A lattice that covers the mass of the model has the density at each of its points. Its
+piecewise linear interpolation is easily drawn from: a point of the lattice, in
+proportion to the density there, plus a triangular displacement in each direction of the
+lattice. The true density at the proposal, one log map, then decides.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
-from scipy.spatial import KDTree
-from scipy.stats import chi2
 
-from land.density.cut_locus import is_shortest
-from land.density.nodes import (
-    TAIL,
-    Law,
-    sphere_directions,
-    volumes_along_rays,
-)
-from land.geodesics import exp_map
-from land.metrics import Metric
+from land.density.lattice import Cover, place_covers
+from land.density.nodes import Law, invert, log_terms
+from land.geodesics import LogMap, exp_map, log_map
+from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
 
-# Rays that show where the mass is; directions are proposed in proportion to the largest
-# on neighbouring rays, and at least to this share of the average.
-_PILOTS, _FLOOR = 256, 0.1
-# Nodes on a ray, and how much finer its distribution function is interpolated.
-_RADII, _FINER = 48, 8
-_SMALLEST_BATCH, _LARGEST_BATCH = 256, 4096
-# Batches after which a model is given up whose mass cannot be found.
-_MOST_BATCHES = 1000
+
+@dataclass(frozen=True)
+class _Settings:
+    """How proposals are made.
+
+    Attributes
+    ----------
+    cloud : int
+        Exp of so many normal draws shows where the model has its mass.
+    points, tail
+        Of the lattice, see `land.density.lattice`.
+    smallest_batch, largest_batch : int
+        Proposals at a time.
+    most_batches : int
+        After which a model is given up whose mass cannot be found.
+    """
+
+    cloud: int = 400
+    points: int = 500
+    tail: float = 1e-6
+    smallest_batch: int = 64
+    largest_batch: int = 4096
+    most_batches: int = 1000
+
+
+_SETTINGS = _Settings()
 
 
 @dataclass(frozen=True)
@@ -48,7 +61,7 @@ class Draws:
     tangents : ndarray of shape (n, D)
         Log of the points at the mean.
     acceptance : float
-        Share of the rays that were followed on which a draw lies.
+        Share of the proposals that were accepted.
     """
 
     points: Array
@@ -65,131 +78,135 @@ def draw(
     rng: np.random.Generator,
     tol: float = 1e-6,
 ) -> Draws:
-    """Draw tangents with density proportional to m(v) N(v; 0, L L^T), and map them.
+    """Draw points of a model with covariance L L^T.
 
-    The draws are independent. They are exact if the largest mass of a ray, relative to
-    what its neighbours promised, was among the rays that were followed.
+    The draws are independent. They are exact if the largest density of a proposal,
+    relative to the interpolated one, was among the proposals that were made.
     """
-    rays = _Rays(metric, mean, factor, law, tol)
-    proposals = _Directions(rays, rng)
-    tangents, ratios, levels = np.empty((0, len(mean))), np.empty(0), np.empty(0)
-    shortest = np.empty(0, dtype=bool)
-    points = np.empty((0, len(mean)))
-    for _ in range(_MOST_BATCHES):
-        # A ray's level is fixed when it is drawn: if the bound has to be raised later,
-        # the rays drawn so far are judged again, and none is wasted.
-        chosen = levels < ratios / max(ratios.max(initial=0.0), 1e-300)
-        new = np.flatnonzero(chosen & np.isnan(points[:, 0]))
-        if len(new):
-            points[new] = exp_map(metric, mean, tangents[new], tol=tol).points
-            if law != "paper":
-                bases = np.broadcast_to(mean, points[new].shape)
-                shortest[new] = is_shortest(
-                    metric, bases, tangents[new], points[new], tol
-                )
-        rows = np.flatnonzero(chosen & shortest)
+    if isinstance(metric, EuclideanMetric):
+        tangents = rng.standard_normal((n, len(mean))) @ factor.T
+        return Draws(mean + tangents, tangents, 1.0)
+    target = _Target(metric, mean, factor, law, tol)
+    proposals = target.proposals(rng)
+    points, tangents = np.empty((2, 0, len(mean)))
+    ratios, levels = np.empty((2, 0))
+    for _ in range(_SETTINGS.most_batches):
+        # A level is fixed when its proposal is made: if the bound has to be raised
+        # later, earlier proposals are judged again, and none is wasted.
+        rows = np.flatnonzero(levels < ratios / max(ratios.max(initial=0.0), 1e-300))
         if len(rows) >= n:
             rows = rows[:n]
             return Draws(points[rows], tangents[rows], len(rows) / (rows[-1] + 1))
-        rate = max(len(rows) / max(len(ratios), 1), 0.05) if len(ratios) else 0.5
-        missing = (n - len(rows)) / rate
-        size = int(np.clip(missing, _SMALLEST_BATCH, _LARGEST_BATCH))
-        directions, promises = proposals.draw(size, rng)
-        masses, radii = rays.draw_radii(directions, rng)
-        tangents = np.concatenate([tangents, (radii[:, None] * directions) @ factor.T])
-        ratios = np.concatenate([ratios, masses / promises])
+        rate = max(len(rows) / max(len(ratios), 1), 0.05) if len(ratios) else 0.6
+        size = int(
+            np.clip(
+                (n - len(rows)) / rate,
+                _SETTINGS.smallest_batch,
+                _SETTINGS.largest_batch,
+            )
+        )
+        new, log_proposed, near = proposals.draw(size, rng)
+        logs, log_densities = target.at(new, near)
+        points = np.concatenate([points, new])
+        tangents = np.concatenate([tangents, logs.tangents])
+        ratios = np.concatenate([ratios, np.exp(log_densities - log_proposed)])
         levels = np.concatenate([levels, rng.uniform(size=size)])
-        points = np.concatenate([points, np.full((size, len(mean)), np.nan)])
-        shortest = np.concatenate([shortest, np.ones(size, dtype=bool)])
     raise RuntimeError(
         "sampling found hardly any mass where the model should have it; try a smaller "
         "covariance or a larger rho"
     )
 
 
-class _Rays:
-    """Rays from the mean, with the density along each."""
+@dataclass(frozen=True)
+class _Target:
+    """The model whose points are drawn."""
 
-    def __init__(
-        self, metric: Metric, mean: Array, factor: Array, law: Law, tol: float
-    ) -> None:
-        self.metric, self.mean, self.factor = metric, mean, factor
-        self.law, self.tol = law, tol
-        self.reach = float(np.sqrt(chi2.isf(TAIL, len(mean))))
-        self.fractions = np.arange(1, _RADII + 1) / _RADII
-        self.fine = np.linspace(0.0, 1.0, _RADII * _FINER + 1)
+    metric: Metric
+    mean: Array
+    factor: Array
+    law: Law
+    tol: float
 
-    def densities(self, directions: Array) -> Array:
-        """Along rays in whitened directions, at the fine fractions: (n, fine)."""
-        found = volumes_along_rays(
+    def at(self, points: Array, near: LogMap) -> tuple[LogMap, Array]:
+        """Log maps and log densities, up to a constant; none where a map fails."""
+        (logs,) = self._map([self.mean], [points], [near])
+        cover = Cover(None, np.empty((0, 0)), points, np.zeros(len(points)), logs, 0)  # type: ignore[arg-type]
+        nodes = cover.nodes(self.metric, self.mean, self.law)
+        return logs, log_terms(nodes, self._precision)
+
+    def proposals(self, rng: np.random.Generator) -> _Proposals:
+        """The density, interpolated on a lattice that covers its mass."""
+        normal = rng.standard_normal((_SETTINGS.cloud, len(self.mean)))
+        arrivals = exp_map(self.metric, self.mean, normal @ self.factor.T, tol=1e-3)
+        cloud = arrivals.points[arrivals.converged]
+        logs = log_map(self.metric, self.mean, cloud, tol=self.tol)
+        (cover,) = place_covers(
             self.metric,
-            self.mean,
-            self.reach * directions @ self.factor.T,
-            self.fractions,
-            self.law,
-            self.tol,
+            [self.mean],
+            [self._precision],
+            [cloud],
+            [logs],
+            _SETTINGS.points,
+            self._map,
+            rng,
+            _SETTINGS.tail,
         )
-        volumes = np.exp(np.where(found.failed[:, None], -np.inf, found.log_volumes))
-        start = np.exp(found.log_volume_at_base)
-        values = np.concatenate([start, volumes], axis=1)
-        knots = np.concatenate([[0.0], self.fractions])
-        # Monotone between nodes, so that nothing is left past a conjugate point.
-        smooth = PchipInterpolator(knots, values, axis=1)(self.fine)
-        radii = self.reach * self.fine
-        radial = radii ** (len(self.mean) - 1) * np.exp(-0.5 * radii**2)
-        return np.asarray(smooth * radial)
+        nodes = cover.nodes(self.metric, self.mean, self.law)
+        return _Proposals(cover, log_terms(nodes, self._precision))
 
-    def masses(self, directions: Array) -> Array:
-        """The integrals of the densities."""
-        return np.asarray(self.densities(directions).sum(axis=1))
+    @property
+    def _precision(self) -> Array:
+        return invert(self.factor @ self.factor.T)
 
-    def draw_radii(
-        self, directions: Array, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
-        """Masses of rays, and a radius on each."""
-        densities = self.densities(directions)
-        steps = 0.5 * (densities[:, 1:] + densities[:, :-1])
-        below = np.cumsum(steps, axis=1)
-        masses = below[:, -1]
-        goals = rng.uniform(size=len(masses)) * masses
-        cell = np.minimum((below < goals[:, None]).sum(axis=1), steps.shape[1] - 1)
-        rows = np.arange(len(masses))
-        rest = goals - (below[rows, cell] - steps[rows, cell])
-        left, right = densities[rows, cell], densities[rows, cell + 1]
-        # Within a cell the density is linear: its distribution function a parabola.
-        root = np.sqrt(np.maximum(left**2 + 2.0 * (right - left) * rest, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(left + root > 0.0, 2.0 * rest / (left + root), 0.0)
-        width = self.reach * (self.fine[1] - self.fine[0])
-        return masses, width * (cell + np.clip(share, 0.0, 1.0))
+    def _map(
+        self, means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
+    ) -> list[LogMap]:
+        (mean,), (own,), (guesses,) = means, points, near
+        return [log_map(self.metric, mean, own, curves=guesses, tol=self.tol)]
 
 
-class _Directions:
-    """Whitened directions, in proportion to what pilot rays promise."""
+class _Proposals:
+    """The interpolated density: a sum of tents around the points of a lattice."""
 
-    def __init__(self, rays: _Rays, rng: np.random.Generator) -> None:
-        self.dim = len(rays.mean)
-        directions, _ = sphere_directions(self.dim, _PILOTS, rng)
-        self.tree = KDTree(directions)
-        masses = rays.masses(directions)
-        _, near = self.tree.query(directions, min(2 * self.dim + 1, len(directions)))
-        promises = masses[near.reshape(len(directions), -1)].max(axis=1)
-        self.promises = np.maximum(promises, _FLOOR * masses.mean())
+    def __init__(self, cover: Cover, log_densities: Array) -> None:
+        self.cover = cover
+        self.scale = float(log_densities.max())
+        self.values = np.exp(log_densities - self.scale)
 
-    def draw(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Directions, and the promises in proportion to which they were drawn."""
-        found, count = [], 0
-        while count < size:
-            normal = rng.standard_normal((2 * size, self.dim))
-            normal /= np.linalg.norm(normal, axis=1)[:, None]
-            _, cell = self.tree.query(normal)
-            keep = (
-                rng.uniform(size=len(cell)) * self.promises.max()
-                < (self.promises[cell])
-            )
-            found.append((normal[keep], self.promises[cell[keep]]))
-            count += int(keep.sum())
-        directions, promises = (
-            np.concatenate(part)[:size] for part in zip(*found, strict=True)
-        )
-        return directions, promises
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[Array, Array, LogMap]:
+        """Points, their log densities as proposals, and log maps to points nearby."""
+        chances = self.values / self.values.sum()
+        rows = rng.choice(len(chances), size, p=chances)
+        near = self.cover.logs.take(rows)
+        lattice = self.cover.lattice
+        shift = rng.uniform(size=(size, len(lattice.frame)))
+        shift += rng.uniform(size=shift.shape) - 1.0
+        points = self.cover.points[rows] + shift @ lattice.frame.T
+        where = 0.5 * self.cover.keys[rows] + shift
+        return points, self.scale + np.log(self._interpolate(where)), near
+
+    def _interpolate(self, where: Array) -> Array:
+        """Average of the interpolations on both cubic sublattices."""
+        keys, values = self._sorted
+        total = np.zeros(len(where))
+        for parity in (0, 1):
+            below = np.floor(where - 0.5 * parity).astype(np.int64)
+            for corner in product((0, 1), repeat=where.shape[1]):
+                corners = 2 * (below + np.array(corner)) + parity
+                tents = np.prod(1.0 - np.abs(where - 0.5 * corners), axis=1)
+                packed = self._pack(corners)
+                found = np.minimum(np.searchsorted(keys, packed), len(keys) - 1)
+                total += np.where(keys[found] == packed, values[found], 0.0) * tents
+        return 0.5 * total
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.int64], Array]:
+        packed = self._pack(self.cover.keys)
+        order = np.argsort(packed)
+        return packed[order], self.values[order]
+
+    @staticmethod
+    def _pack(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Keys as single numbers: up to five of them, each of a few thousand at most."""
+        powers = 4096 ** np.arange(keys.shape[1])
+        return (keys + 2048) @ powers

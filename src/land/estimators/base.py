@@ -22,9 +22,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from land._device import device
 from land._validation import check_count, check_points, check_positive
-from land.density.constant import law_of
 from land.density.likelihood import Measure
-from land.density.nodes import Law, Reference, Volume
+from land.density.nodes import Law, Reference, Volume, law_of
 from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
 from land.estimators.chunks import in_chunks
 from land.estimators.parallel import check_n_jobs
@@ -32,9 +31,9 @@ from land.estimators.restarts import Outcome
 from land.estimators.scoring import component_log_densities
 from land.fitting import (
     COVARIANCE_TYPES,
+    Baseline,
     FitProblem,
     FitSettings,
-    Rival,
     Step,
     log_densities,
 )
@@ -111,7 +110,7 @@ class RiemannianEstimator(BaseEstimator):
             name = fingerprint(self, self.metric_, data, weights)
             kept = Checkpoint.open(checkpoint, name, entropy)
             entropy = kept.entropy
-            options |= {"keeper": kept.keep, "kept": kept.progress}
+            options |= {"save_progress": kept.keep, "progress": kept.progress}
         rng = np.random.default_rng(entropy)
         seed = int(rng.integers(2**31))
         problem = FitProblem(self.metric_, data, seed=seed, **options)
@@ -235,7 +234,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         if not self._compares_metrics:
             return run(problem, rng)
         metric = EuclideanMetric(problem.metric.dim)
-        quiet = replace(problem, callback=None, keeper=None, kept=None)
+        quiet = replace(problem, callback=None, save_progress=None, progress=None)
         flat = run(replace(quiet, metric=metric), other_rng)
         if flat.interrupted:
             self._use_flat(metric)
@@ -243,14 +242,14 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         densities = log_densities(flat.snapshot)
         if self._law != "lebesgue":
             densities -= problem.metric.log_volume(problem.data)
-        problem = replace(problem, rival=Rival(densities, _WORTH_IT))
+        problem = replace(problem, baseline=Baseline(densities, _WORTH_IT))
         curved = run(problem, rng)
         work = flat.work + curved.work
         if curved.interrupted:
             return replace(curved, work=work)
-        gain = curved.lead
+        gain = curved.gain
         if gain is None:
-            gain = problem.lead(curved.snapshot.objective, weights)
+            gain = problem.gain(curved.snapshot.objective, weights)
         self.geometry_gain_ = gain
         if gain < _WORTH_IT:
             self._use_flat(metric)
@@ -269,7 +268,6 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         self.n_iter_ = max(len(outcome.history) - 1, 1)
         self.converged_ = outcome.converged
         self.n_log_maps_ = outcome.work.log_maps
-        self.n_exp_maps_ = outcome.work.exp_maps
         estimates = outcome.snapshot.estimates
         self.n_failed_log_maps_ = sum(item.n_failed for item in estimates)
         if outcome.interrupted:
@@ -440,7 +438,7 @@ def _listener(
         sys.stderr.write(
             f"{name}: {step.stage} {step.iteration:3d}  "
             f"objective {step.objective:.5f}  "
-            f"{step.n_log_maps} log maps  {step.n_exp_maps} exp maps  "
+            f"{step.n_log_maps} log maps  "
             f"{step.seconds:.1f} s\n"
         )
         sys.stderr.flush()

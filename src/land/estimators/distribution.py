@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points
-from land.density.constant import as_generator, cholesky
+from land.density.constant import as_generator
 from land.density.likelihood import Measure
-from land.density.nodes import Reference, Volume
+from land.density.nodes import Reference, Volume, cholesky
 from land.density.sampling import Draws, draw
 from land.estimators.base import RiemannianDensity, warn_about_points
 from land.estimators.checkpoint import PathLike
@@ -92,9 +92,6 @@ class LAND(RiemannianDensity):
         Its standard error.
     effective_samples_ : float
         Effective number of quadrature nodes behind it.
-    double_counted_ : float
-        Mass past the cut locus, relative to that within it. Geodesics there are not the
-        shortest ones; the constant does not count it, and `sample` does not draw it.
     objective_ : float
         Mean negative log likelihood with respect to the reference.
     history_ : list of Step
@@ -104,7 +101,7 @@ class LAND(RiemannianDensity):
     n_iter_ : int
     n_failed_log_maps_ : int
         Rows of the training data whose log map failed at the final mean.
-    n_log_maps_, n_exp_maps_ : int
+    n_log_maps_ : int
         Geodesics computed in the fit.
     metric_ : Metric
     sigma_, rho_ : float
@@ -302,7 +299,6 @@ class LAND(RiemannianDensity):
         self.log_constant_ = estimate.log_constant.value
         self.log_constant_stderr_ = estimate.log_constant.stderr
         self.effective_samples_ = estimate.log_constant.effective_samples
-        self.double_counted_ = estimate.log_constant.double_counted
         self.objective_ = estimate.objective
 
     def _components(self) -> list[Component]:

@@ -41,14 +41,12 @@ _DENSITY = {
     "geometry_gain_": Field("<f8", finite=False, default=math.nan),
     "n_failed_log_maps_": _COUNT,
     "n_log_maps_": _COUNT,
-    "n_exp_maps_": _COUNT,
 }
 _STEPS = {
     "history_.iteration": Field("<i8", "T"),
     "history_.objective": Field("<f8", "T", finite=False),
     "history_.means": Field("<f8", "TKD", finite=False),
     "history_.n_log_maps": Field("<i8", "T"),
-    "history_.n_exp_maps": Field("<i8", "T"),
     "history_.seconds": Field("<f8", "T", finite=False),
 }
 # By class; attributes of the metric and names of features are stored elsewhere.
@@ -61,7 +59,6 @@ FIELDS: dict[str, dict[str, Field]] = {
         "log_constant_": NUMBER,
         "log_constant_stderr_": _ANY_NUMBER,
         "effective_samples_": _ANY_NUMBER,
-        "double_counted_": NUMBER,
         **_STEPS,
     },
     "LANDMixture": {
@@ -72,7 +69,6 @@ FIELDS: dict[str, dict[str, Field]] = {
         "precisions_": Field("<f8", "KDD"),
         "log_constants_": Field("<f8", "K"),
         "log_constants_stderr_": Field("<f8", "K", finite=False),
-        "double_counted_": Field("<f8", "K"),
         **_STEPS,
     },
     "RiemannianKMeans": {

@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count
-from land.density.constant import as_generator, cholesky
+from land.density.constant import as_generator
 from land.density.likelihood import Measure
-from land.density.nodes import Reference, Volume
+from land.density.nodes import Reference, Volume, cholesky
 from land.density.sampling import draw
 from land.estimators.base import RiemannianDensity, warn_about_points
 from land.estimators.checkpoint import PathLike
@@ -69,13 +69,13 @@ class LANDMixture(RiemannianDensity):
     means_ : ndarray of shape (K, D)
     covariances_, precisions_ : ndarray of shape (K, D, D)
         In tangent coordinates at the means; matrices for every `covariance_type`.
-    log_constants_, log_constants_stderr_, double_counted_ : ndarray of shape (K,)
+    log_constants_, log_constants_stderr_ : ndarray of shape (K,)
         See `LAND`.
     objective_ : float
         Mean negative log likelihood with respect to the reference.
     history_, converged_, interrupted_, n_iter_, n_failed_log_maps_
         See `LAND`.
-    n_log_maps_, n_exp_maps_
+    n_log_maps_
         See `LAND`.
     metric_, sigma_, rho_, geometry_gain_, n_features_in_, feature_names_in_
         See `LAND`.
@@ -280,7 +280,6 @@ class LANDMixture(RiemannianDensity):
         constants = [each.log_constant for each in estimates]
         self.log_constants_ = np.array([each.value for each in constants])
         self.log_constants_stderr_ = np.array([each.stderr for each in constants])
-        self.double_counted_ = np.array([each.double_counted for each in constants])
 
     def _components(self) -> list[Component]:
         parts = zip(self.means_, self.precisions_, self.log_constants_, strict=True)

@@ -15,7 +15,7 @@ from land.fitting import (
     FitProblem,
     FitSettings,
     MixtureEstimate,
-    OutdoneError,
+    NotWorthwhileError,
     Snapshot,
     Step,
     fit_kmeans,
@@ -42,8 +42,8 @@ class Outcome:
         Components that have lost their data to others in the course of EM.
     history : list of Step
     work : Work
-    lead : float or None
-        Over the rival, if the fit was given up because that is too small.
+    gain : float or None
+        Over the baseline, if the fit was given up because that is too small.
     """
 
     snapshot: Snapshot
@@ -52,7 +52,7 @@ class Outcome:
     starved: list[int]
     history: list[Step]
     work: Work
-    lead: float | None = None
+    gain: float | None = None
 
 
 Fit = Callable[[FitProblem], tuple[Snapshot, bool, list[int]]]
@@ -66,9 +66,9 @@ def attempt(problem: FitProblem, fit: Fit) -> Outcome:
     own = replace(problem, work=Work(), history=[], latest=None)
     try:
         snapshot, converged, starved = fit(own)
-    except OutdoneError as error:
+    except NotWorthwhileError as error:
         assert own.latest is not None  # the search has recorded it
-        return Outcome(own.latest, False, False, [], [], own.work, error.lead)
+        return Outcome(own.latest, False, False, [], [], own.work, error.gain)
     except KeyboardInterrupt:
         if own.latest is None:
             raise
@@ -120,7 +120,7 @@ def best_of(outcomes: list[Outcome]) -> Outcome:
 
     Fits that were given up count if there are no others.
     """
-    ended = [outcome for outcome in outcomes if outcome.lead is None] or outcomes
+    ended = [outcome for outcome in outcomes if outcome.gain is None] or outcomes
     best = min(ended, key=lambda outcome: outcome.snapshot.objective)
     work = sum((outcome.work for outcome in outcomes), Work())
     interrupted = any(outcome.interrupted for outcome in outcomes)

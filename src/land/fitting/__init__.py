@@ -10,19 +10,19 @@ from land.fitting.mixture import (
     least_squares_mixture,
     log_densities,
 )
-from land.fitting.problem import FitProblem, OutdoneError, Rival
+from land.fitting.problem import Baseline, FitProblem, NotWorthwhileError
 from land.fitting.single import FitSettings, fit_one
 
 __all__ = [
     "COVARIANCE_TYPES",
+    "Baseline",
     "Clusters",
     "CovarianceType",
     "Estimate",
     "FitProblem",
     "FitSettings",
     "MixtureEstimate",
-    "OutdoneError",
-    "Rival",
+    "NotWorthwhileError",
     "Snapshot",
     "Step",
     "fit_kmeans",

@@ -67,10 +67,8 @@ def climb(
             continue
         rng = np.random.default_rng([problem.seed, position])
         part, own, _ = problem.at(rung, weights, rng)
-        if kept is not None and position == first:
-            part.n_rays = kept["n_rays"]  # more than the rung has, if it took more
         while True:
-            keep(problem, state=state, rung=position, left=left, n_rays=part.n_rays)
+            keep(problem, state=state, rung=position, left=left)
             model = model_on(part, own, state)
             steps = min(left, STEPS_BETWEEN_CHECKPOINTS)
             left -= model.descend(steps, rung.tol)

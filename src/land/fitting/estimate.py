@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import LogConstant
-from land.density.nodes import TangentNodes
+from land.density.lattice import Cover
+from land.density.nodes import LogConstant, Nodes
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
@@ -19,10 +19,9 @@ class Work:
     """Geodesics computed so far."""
 
     log_maps: int = 0
-    exp_maps: int = 0
 
     def __add__(self, other: Work) -> Work:
-        return Work(self.log_maps + other.log_maps, self.exp_maps + other.exp_maps)
+        return Work(self.log_maps + other.log_maps)
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Step:
         Mean negative log likelihood of the fit so far.
     means : ndarray of shape (K, D)
         The mean, or the means of a mixture.
-    n_log_maps, n_exp_maps : int
+    n_log_maps : int
         Geodesics computed so far.
     seconds : float
         Time since the fit began.
@@ -50,14 +49,17 @@ class Step:
     objective: float
     means: Array
     n_log_maps: int
-    n_exp_maps: int
     seconds: float
     stage: str = "fit"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and covariance with everything that was computed for them."""
+    """A mean and covariance with everything that was computed for them.
+
+    `cover` has the quadrature points of the constant, `nodes` are those points as a
+    rule. In flat space the constant is known, and there are none.
+    """
 
     mean: Array
     covariance: Array
@@ -65,7 +67,8 @@ class Estimate:
     objective: float
     log_constant: LogConstant
     logs: LogMap
-    nodes: TangentNodes
+    cover: Cover | None = None
+    nodes: Nodes | None = None
 
     @property
     def n_failed(self) -> int:

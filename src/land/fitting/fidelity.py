@@ -1,4 +1,4 @@
-"""The ladder of fidelity: a fit climbs from few data and rays to all of them."""
+"""The ladder of fidelity: from few data and quadrature points to all of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _RANKED_ROWS, _SEARCH_ROWS, _ROWS_PER_DIMENSION = 60, 150, 10
 # Rows of samples of many data, for each component: the optimum of a sample is so near
 # that of all data that one or two steps there reach it.
 _SAMPLES, _MANY_ROWS = (2000, 50_000), 8000
-# Both searches use so many times fewer rays, and end with a tolerance of their own.
-_FEWER_RAYS, _ROUGH_TOL = 2, 5e-3
+# Both searches use so many times fewer points, and end with a tolerance of their own.
+_FEWER_POINTS, _SEARCH_TOL = 2, 5e-3
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Fidelity:
     ----------
     n_rows : int
         Number of data; a sample if there are more.
-    n_rays : int
-        Rays of each constant.
+    n_points : int
+        Quadrature points of each constant.
     tol : float
         Stop when a step is predicted to lower the objective by less than this.
     stage : {"search", "fit"}
@@ -30,22 +30,24 @@ class Fidelity:
     """
 
     n_rows: int
-    n_rays: int
+    n_points: int
     tol: float
     stage: str = "search"
 
 
 def ladder(
-    n_rows: int, n_components: int, dim: int, n_rays: int, tol: float
+    n_rows: int, n_components: int, dim: int, n_points: int, tol: float
 ) -> list[Fidelity]:
     """Rungs for so many rows with weight: two searches, samples of many data, all."""
-    rough = -(-n_rays // _FEWER_RAYS), max(tol, _ROUGH_TOL)
+    coarse = -(-n_points // _FEWER_POINTS), max(tol, _SEARCH_TOL)
     rungs = [
-        Fidelity(max(size, _ROWS_PER_DIMENSION * dim) * (n_components + 1) // 2, *rough)
+        Fidelity(
+            max(size, _ROWS_PER_DIMENSION * dim) * (n_components + 1) // 2, *coarse
+        )
         for size in (_RANKED_ROWS, _SEARCH_ROWS)
     ]
     for size in _SAMPLES:
         sample = size * n_components
         if n_rows > max(_MANY_ROWS, 2 * sample):
-            rungs.append(Fidelity(sample, n_rays, tol))
-    return [*rungs, Fidelity(n_rows, n_rays, tol, "fit")]
+            rungs.append(Fidelity(sample, n_points, tol))
+    return [*rungs, Fidelity(n_rows, n_points, tol, "fit")]

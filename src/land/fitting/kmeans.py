@@ -54,8 +54,9 @@ def fit_kmeans(
             settled = bool(step >= 1e-3)
             return Clusters(centers, logs, labels, inertia, iteration, settled)
         trial = exp_map(problem.metric, centers, step * directions).points
-        problem.work.exp_maps += len(centers)
-        trial_logs = problem.log_maps(list(trial), logs if step < 1.0 else None)
+        trial_logs = problem.map_points(
+            list(trial), len(trial) * [problem.data], logs if step < 1.0 else None
+        )
         trial_labels, trial_inertia = _assign(trial_logs, weights)
         if trial_inertia <= inertia:
             centers, logs, labels = trial, trial_logs, trial_labels

@@ -33,7 +33,7 @@ def fit_least_squares(
     """
     mean, converged = start, False
     n_rows = int(np.sum(weights > 0.0))
-    rungs = ladder(n_rows, 1, problem.metric.dim, problem.rays_on_the_way, tol)
+    rungs = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, tol)
     for rung in rungs[2:] if max_iter else rungs[-1:]:
         part, own, _ = problem.at(rung, weights, rng)
         variance = Variance(part, own)
@@ -73,8 +73,11 @@ class Variance:
     ) -> list[VarianceSpot]:
         """Values at means; far from all data there is none."""
         near = [search.spot.logs for search in searches] if searches else None
+        targets = len(means) * [self.problem.data]
         spots = []
-        for mean, logs in zip(means, self.problem.log_maps(means, near), strict=True):
+        for mean, logs in zip(
+            means, self.problem.map_points(means, targets, near), strict=True
+        ):
             finite = np.isfinite(logs.lengths)
             squares = np.where(finite, logs.lengths, 0.0) ** 2
             reached = max(float(self.weights @ finite), 1e-300)

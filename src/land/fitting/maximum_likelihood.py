@@ -38,9 +38,9 @@ class Likelihood:
         """Values at means near those of the searches."""
         weights = [search.weights for search in searches]
         old = [search.spot for search in searches]
-        logs = self.problem.log_maps(means, [each.logs for each in old], weights)
+        logs, covers = self.problem.move(means, old, weights)
         covariances = [each.covariance for each in old]
-        return self.problem.profile(means, weights, logs, covariances)
+        return self.problem.profile(means, weights, logs, covariances, covers)
 
     def differentiate(self, searches: Sequence[Search]) -> list[tuple[Array, Array]]:
         """Gradients, and approximate second derivatives."""
@@ -55,8 +55,8 @@ class Likelihood:
         return spot.covariance
 
     def negligible(self, spot: Estimate, tol: float) -> float:
-        """The tolerance; the constant is not known better than its error."""
-        return max(tol, 0.1 * spot.log_constant.stderr)
+        """The tolerance."""
+        return tol
 
     def reliable(self, spot: Estimate, before: Estimate) -> bool:
         """Not where quadrature misses so much of the constant that it looks small."""
@@ -73,9 +73,6 @@ class Likelihood:
         logs = self.problem.log_maps(means)
         shared = len(means) * [weights]
         estimates = self.problem.profile(means, shared, logs, covariances)
-        while self.problem.take_more_rays(estimates):
-            covariances = [each.covariance for each in estimates]
-            estimates = self.problem.profile(means, shared, logs, covariances)
         return [Search(estimate, weights) for estimate in estimates]
 
 
@@ -109,7 +106,7 @@ def fit_maximum_likelihood(
     The estimate, and whether the stopping rule was met.
     """
     n_rows = int(np.sum(weights > 0.0))
-    rungs = ladder(n_rows, 1, problem.metric.dim, problem.rays_on_the_way, tol)
+    rungs = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, tol)
     model = climb(
         problem,
         weights,
@@ -184,5 +181,5 @@ def _search(
         lambda spot: part.record(spot.objective, [spot]),
     )
     best = leaders(searches, _COMPARED, _BEHIND)
-    part.check_lead(best[0].spot.objective, own)
+    part.check_gain(best[0].spot.objective, own)
     return _state(best)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from land.density.constant import squared_lengths
+from land.density.nodes import squared_lengths
 from land.fitting.climb import climb
 from land.fitting.descent import Search, advance
 from land.fitting.estimate import Estimate, Snapshot
@@ -114,8 +114,8 @@ def fit_mixture(
     The mixture, and whether the stopping rule was met.
     """
     n_rows, count = int(np.sum(weights > 0.0)), guesses[0].shape[1]
-    n_rays = problem.rays_on_the_way
-    rungs = ladder(n_rows, count, problem.metric.dim, n_rays, settings.tol)
+    n_points = problem.points_on_the_way
+    rungs = ladder(n_rows, count, problem.metric.dim, n_points, settings.tol)
     model = climb(
         problem,
         weights,
@@ -159,8 +159,6 @@ class _Mixture:
         logs = problem.log_maps(means)
         shared = len(means) * [weights]
         estimates = problem.evaluate(means, covariances, shared, logs)
-        while problem.take_more_rays(estimates):
-            estimates = problem.evaluate(means, covariances, shared, logs)
         model = cls(problem, weights, estimates, np.asarray(state["proportions"]))
         if not problem.history:
             model.record()
@@ -236,9 +234,6 @@ def _search(
         means = [_first_mean(rough, share, ranking, rng) for share in shares]
         logs = rough.log_maps(means)
         estimates = rough.profile(means, shares, logs)
-        while rough.take_more_rays(estimates):
-            covariances = [each.covariance for each in estimates]
-            estimates = rough.profile(means, shares, logs, covariances)
         searches = [
             Search(estimate, share)
             for estimate, share in zip(estimates, shares, strict=True)
@@ -249,11 +244,11 @@ def _search(
         estimates = [search.spot for search in searches]
         model = _Mixture(rough, own, estimates, own @ guess[rows], shares)
         model.record()
-        if rough.lead(model.mixture.objective, own) > -_CATCHES_UP:
+        if rough.gain(model.mixture.objective, own) > -_CATCHES_UP:
             model.descend(_SEARCH_STEPS, descent.tol)
         found.append(model)
     best = _leaders(found)
-    rough.check_lead(best[0].mixture.objective, own)
+    rough.check_gain(best[0].mixture.objective, own)
     states = [model.state() for model in best]
     if len(states) == 1:
         return states[0]
@@ -346,7 +341,7 @@ def _maximise_covariances(
         [shares[k] for k in fed],
         [each.logs for each in old],
         [each.covariance for each in old],
-        [each.nodes for each in old],
+        [each.cover for each in old],
     )
     estimates = list(mixture.estimates)
     for k, estimate in zip(fed, solved, strict=True):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import cholesky, invert, model_shares, monte_carlo_nodes
+from land.density.constant import monte_carlo_nodes
+from land.density.nodes import cholesky, invert, model_shares
 from land.fitting.estimate import Estimate
 from land.fitting.problem import FitProblem
 from land.geodesics import LogMap, exp_map
@@ -40,8 +41,7 @@ def fit_as_in_paper(
             problem.law,
             problem.tol,
         )
-        problem.work.exp_maps += len(normal)
-        return problem.assemble(mean, covariance, weights, logs, nodes)
+        return problem.assemble(mean, covariance, weights, logs, nodes=nodes)
 
     factor = cholesky(start.precision).T
     current = sampled(start.mean, factor, start.logs)
@@ -53,7 +53,7 @@ def fit_as_in_paper(
         shares = model_shares(current.nodes, current.precision)
         direction = weights @ current.logs.tangents - shares @ current.nodes.tangents
         mean = exp_map(problem.metric, current.mean, mean_step * direction).points
-        (logs,) = problem.log_maps([mean], [current.logs])  # Eq. 11
+        (logs,) = problem.map_points([mean], [problem.data], [current.logs])  # Eq. 11
         middle = sampled(mean, factor, logs)
         mean_step *= _GROW if middle.objective < before else _SHRINK
         shares = model_shares(middle.nodes, middle.precision)

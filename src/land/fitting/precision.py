@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import log_terms
-from land.density.nodes import TangentNodes
+from land.density.nodes import Nodes, log_terms
 from land.fitting.covariance_types import CovarianceType
 
 Array = NDArray[np.float64]
@@ -19,7 +18,7 @@ _TO_BOUNDARY, _SINGULAR = 0.99, 1e-10
 
 
 def solve_precision(
-    moment: Array, nodes: TangentNodes, start: Array, kind: CovarianceType
+    moment: Array, nodes: Nodes, start: Array, kind: CovarianceType
 ) -> Array:
     """Precision whose model has the data's second tangent moment, as far as it can.
 

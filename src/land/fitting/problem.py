@@ -15,53 +15,77 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import (
-    N_RADII,
+from land.density.lattice import Cover, extend_covers, place_covers
+from land.density.nodes import (
+    Law,
+    LogConstant,
+    Nodes,
     cholesky,
     invert,
-    log_terms,
-    model_shares,
-    rays_for,
     summarise,
 )
-from land.density.cut_locus import within_cut_locus
-from land.density.nodes import Law, TangentNodes, ray_nodes
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step, Work, usable_tangents
 from land.fitting.fidelity import Fidelity
 from land.fitting.precision import solve_precision
 from land.geodesics import LogMap, log_map
-from land.metrics import Metric
+from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
 
-# Nodes are placed anew when a covariance leaves these bounds, in units of the one they
-# were placed for.
-_TOO_NARROW, _TOO_WIDE = 0.5, 1.6
-# What such nodes say about covariances far outside of them is worth nothing.
-_NARROWEST, _WIDEST = 0.1, 4.0
-_PLACEMENTS = 10
-# Covariances are at most so many times the second moment of their data. The density is
-# then nearly constant on them; beyond that, quadrature would be all there is to it.
-_FLAT = 25.0
-# Rays of final constants are doubled, so many times at most, until the standard error
-# of log C is below this: densities then integrate to one within half a percent.
-_ACCURATE, _DOUBLINGS = 0.002, 3
-# A descent on constants with larger errors would follow these.
-_POOR = 0.02
-# Mass that was counted twice on the way matters if it is larger than this.
-_MATTERS = 0.005
-# Share of the data's average variance that is added to every direction, so that data
-# without extent in a direction have a covariance, and none can collapse.
-_RIDGE = 1e-6
-# Data with less than this share of the largest weight need no new tangents.
-_NEGLIGIBLE = 1e-6
-# Fewer rays than the final constants have are enough on the way to them.
-_FEWER_RAYS = 2
+
+@dataclass(frozen=True)
+class _Settings:
+    """Numerical settings of the objective.
+
+    Attributes
+    ----------
+    samples_per_point : int
+        Plain samples that a quadrature point in the plane replaces. In D dimensions
+        there are D / 2 times as many points.
+    points_per_entry : int
+        Points for each entry of a covariance, at least.
+    fewer : int
+        On the way to the final constants points are fewer by this factor.
+    accurate, doublings
+        Points of final constants are doubled, so many times at most, until the standard
+        error of log C is below this: densities then integrate to one within half a
+        percent.
+    narrowest, widest : float
+        Bounds of a covariance in one step, in units of the one before.
+    placements : int
+        Times that a cover is extended for a covariance.
+    flat : float
+        Covariances are at most so many times the second moment of their data. The
+        density is then nearly constant on them.
+    ridge : float
+        Share of the data's average variance that is added to every direction, so that
+        data without extent in a direction have a covariance, and none can collapse.
+    negligible : float
+        Data with less than this share of the largest weight need no new tangents.
+    in_cloud : float
+        Data with more than this share of the largest weight show where a component is.
+    """
+
+    samples_per_point: int = 6
+    points_per_entry: int = 8
+    fewer: int = 2
+    accurate: float = 0.002
+    doublings: int = 2
+    narrowest: float = 0.1
+    widest: float = 4.0
+    placements: int = 10
+    flat: float = 25.0
+    ridge: float = 1e-6
+    negligible: float = 1e-6
+    in_cloud: float = 0.01
+
+
+_SETTINGS = _Settings()
 
 
 @dataclass(frozen=True)
-class Rival:
+class Baseline:
     """A simpler model, which a fit must beat by a margin or is given up.
 
     Attributes
@@ -76,12 +100,12 @@ class Rival:
     margin: float
 
 
-class OutdoneError(Exception):
-    """The search for a start has not beaten the rival; `lead` says by how much."""
+class NotWorthwhileError(Exception):
+    """The search for a start has not beaten the baseline; `gain` says by how much."""
 
-    def __init__(self, lead: float) -> None:
-        super().__init__(f"ahead of the simpler model by {lead:.3g} only")
-        self.lead = lead
+    def __init__(self, gain: float) -> None:
+        super().__init__(f"ahead of the simpler model by {gain:.3g} only")
+        self.gain = gain
 
 
 @dataclass
@@ -92,11 +116,11 @@ class FitProblem:
 
         phi(mu, Sigma) = 1/2 sum_n w_n Log_n^T Sigma^-1 Log_n + log C(mu, Sigma)
 
-    for weights w of the data that sum to one. Directions of the quadrature are drawn
-    from the same seed every time, so the objective is a deterministic function.
+    for weights w of the data that sum to one. Constants are sums over points that stay
+    where they are when a mean moves, so the objective is a smooth function of it.
 
-    A `keeper` is handed the progress of the fit, as plain data, from time to time; a
-    fit goes on from what was `kept` of an earlier one (see `progress`).
+    `save_progress` is handed the progress of the fit, as plain data, from time to time;
+    a fit goes on from the `progress` of an earlier one (see `progress`).
     """
 
     metric: Metric
@@ -104,148 +128,169 @@ class FitProblem:
     law: Law = "riemannian"
     covariance_type: CovarianceType = COVARIANCE_TYPES["full"]
     n_samples: int = 3000
-    n_rays: int | None = None
+    n_points: int | None = None
     seed: int = 0
     tol: float = 1e-5
     callback: Callable[[Step], None] | None = None
-    keeper: Callable[[dict[str, Any]], None] | None = None
-    kept: dict[str, Any] | None = None
+    save_progress: Callable[[dict[str, Any]], None] | None = None
+    progress: dict[str, Any] | None = None
     work: Work = field(default_factory=Work)
     history: list[Step] = field(default_factory=list)
     latest: Snapshot | None = None
     started: float = field(default_factory=time.perf_counter)
     whole: FitProblem | None = None
     stage: str = "fit"
-    rival: Rival | None = None
+    baseline: Baseline | None = None
 
     @property
-    def most_rays(self) -> int:
-        """Rays of the final constants."""
-        return rays_for(self.n_samples, self.covariance_type.n_entries(self.metric.dim))
+    def is_flat(self) -> bool:
+        """Whether the constant is that of a normal distribution."""
+        return isinstance(self.metric, EuclideanMetric)
 
     @property
-    def rays_on_the_way(self) -> int:
-        """Rays of the constants until then."""
-        return -(-self.most_rays // _FEWER_RAYS)
+    def most_points(self) -> int:
+        """Points of the final constants."""
+        dim = self.metric.dim
+        wanted = self.n_samples * dim // (2 * _SETTINGS.samples_per_point)
+        entries = self.covariance_type.n_entries(dim)
+        return max(wanted, _SETTINGS.points_per_entry * entries)
+
+    @property
+    def points_on_the_way(self) -> int:
+        """Points of the constants until then."""
+        return -(-self.most_points // _SETTINGS.fewer)
 
     def at(
         self, fidelity: Fidelity, weights: Array, rng: np.random.Generator
     ) -> tuple[FitProblem, Array, NDArray[np.intp]]:
-        """The problem as a rung of the ladder sees it, its weights, the data's rows.
+        """The problem at a lower fidelity, its weights, and which rows it has.
 
         What is found there is told to the whole problem.
         """
-        part = replace(self, n_rays=fidelity.n_rays, stage=fidelity.stage, whole=self)
+        part = replace(
+            self, n_points=fidelity.n_points, stage=fidelity.stage, whole=self
+        )
         if fidelity.stage == "fit":
             return part, weights, np.arange(len(weights))
         rows, own = _sample_rows(weights, fidelity.n_rows, rng)
         part.data, part.history = self.data[rows], []
-        if self.rival is not None:
-            densities = self.rival.log_densities[rows]
-            part.rival = replace(self.rival, log_densities=densities)
+        if self.baseline is not None:
+            densities = self.baseline.log_densities[rows]
+            part.baseline = replace(self.baseline, log_densities=densities)
         return part, own, rows
 
-    def lead(self, objective: float, weights: Array) -> float:
-        """By how much a fit is ahead of the rival; infinite if there is none."""
-        if self.rival is None:
+    def gain(self, objective: float, weights: Array) -> float:
+        """By how much a fit is ahead of the baseline; infinite if there is none."""
+        if self.baseline is None:
             return math.inf
-        return -float(weights @ self.rival.log_densities) - objective
+        return -float(weights @ self.baseline.log_densities) - objective
 
-    def check_lead(self, objective: float, weights: Array) -> None:
-        """Give up a fit that the rival is as good as."""
-        lead = self.lead(objective, weights)
-        if self.rival is not None and lead < self.rival.margin:
-            raise OutdoneError(lead)
+    def check_gain(self, objective: float, weights: Array) -> None:
+        """Give up a fit that the baseline is as good as."""
+        gain = self.gain(objective, weights)
+        if self.baseline is not None and gain < self.baseline.margin:
+            raise NotWorthwhileError(gain)
 
     @staticmethod
     def matter(weights: Array) -> NDArray[np.bool_]:
-        """Which data have a say in what a component is."""
-        return np.asarray(weights > _NEGLIGIBLE * weights.max())
+        """Which data have a weight that is not negligible."""
+        return np.asarray(weights > _SETTINGS.negligible * weights.max())
 
     @property
     def ridge(self) -> float:
         """Variance that is added to every direction of the tangent space."""
-        return _RIDGE * max(float(np.mean(np.var(self.data, axis=0))), 1e-300)
+        return _SETTINGS.ridge * max(float(np.mean(np.var(self.data, axis=0))), 1e-300)
 
-    def log_maps(
+    def map_points(
         self,
         means: Sequence[Array],
+        points: Sequence[Array],
         near: Sequence[LogMap] | None = None,
-        weights: Sequence[Array] | None = None,
     ) -> list[LogMap]:
-        """Tangents of the data at each mean, starting from curves at nearby means.
+        """Log maps from each mean to its own points, in one batch.
 
-        With `weights`, data whose weight is negligible keep their tangents there.
+        They start from geodesics that are `near`: of a nearby mean, or to nearby points.
         """
-        every = np.ones(len(self.data), dtype=bool)
-        if near is None or weights is None:
-            guesses = None if near is None else LogMap.concatenate(near)
-            return self._map_rows(means, len(means) * [every], guesses)
-        needed = [self.matter(own) for own in weights]
-        if all(rows.all() for rows in needed):
-            return self._map_rows(means, needed, LogMap.concatenate(near))
-        pairs = list(zip(near, needed, strict=True))
-        guesses = LogMap.concatenate(
-            [logs.take(np.flatnonzero(rows)) for logs, rows in pairs]
-        )
-        merged = []
-        for new, (old, rows) in zip(
-            self._map_rows(means, needed, guesses), pairs, strict=True
-        ):
-            kept = old.take(np.flatnonzero(~rows))
-            places = np.concatenate([np.flatnonzero(rows), np.flatnonzero(~rows)])
-            merged.append(LogMap.concatenate([new, kept]).take(np.argsort(places)))
-        return merged
+        counts = [len(own) for own in points]
+        bases = np.repeat(np.asarray(means), counts, axis=0)
+        guesses = None if near is None else LogMap.concatenate(near)
+        return _split(self.map_pairs(bases, np.concatenate(points), guesses), counts)
 
-    def _map_rows(
+    def map_pairs(self, bases: Array, points: Array, near: LogMap | None) -> LogMap:
+        """Log maps from bases (n, D) to points (n, D)."""
+        self.work.log_maps += len(points)
+        return log_map(self.metric, bases, points, curves=near, tol=self.tol)
+
+    def log_maps(self, means: Sequence[Array]) -> list[LogMap]:
+        """Tangents of the data at each mean."""
+        return self.map_points(means, len(means) * [self.data])
+
+    def move(
         self,
         means: Sequence[Array],
-        rows: Sequence[NDArray[np.bool_]],
-        guesses: LogMap | None,
-    ) -> list[LogMap]:
-        """Tangents of some of the data at each mean, in one batch."""
-        counts = [int(own.sum()) for own in rows]
-        self.work.log_maps += sum(counts)
-        logs = log_map(
-            self.metric,
-            np.repeat(np.asarray(means), counts, axis=0),
-            np.concatenate([self.data[own] for own in rows]),
-            curves=guesses,
-            tol=self.tol,
-        )
-        ends = np.cumsum(counts)
-        return [
-            logs.take(np.arange(end - count, end))
-            for end, count in zip(ends, counts, strict=True)
-        ]
+        estimates: Sequence[Estimate],
+        weights: Sequence[Array],
+    ) -> tuple[list[LogMap], list[Cover | None]]:
+        """Log maps of data and quadrature points at means near those of estimates.
 
-    def nodes(
+        Data whose weight is negligible keep their tangents.
+        """
+        rows = [self.matter(own) for own in weights]
+        targets, near = [], []
+        for own, old in zip(rows, estimates, strict=True):
+            parts, guesses = [self.data[own]], [old.logs.take(np.flatnonzero(own))]
+            if old.cover is not None:
+                parts.append(old.cover.points)
+                guesses.append(old.cover.logs)
+            targets.append(np.concatenate(parts))
+            near.append(LogMap.concatenate(guesses))
+        logs, covers = [], list[Cover | None]()
+        for found, own, old in zip(
+            self.map_points(means, targets, near), rows, estimates, strict=True
+        ):
+            n = int(own.sum())
+            new = found.take(np.arange(n))
+            if not own.all():
+                kept = old.logs.take(np.flatnonzero(~own))
+                places = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])
+                new = LogMap.concatenate([new, kept]).take(np.argsort(places))
+            logs.append(new)
+            rest = found.take(np.arange(n, len(found.lengths)))
+            covers.append(None if old.cover is None else replace(old.cover, logs=rest))
+        return logs, covers
+
+    def covers(
         self,
         means: Sequence[Array],
         covariances: Sequence[Array],
+        weights: Sequence[Array],
+        logs: Sequence[LogMap],
         *,
+        n_points: int | None = None,
         seed: int = 0,
-        n_rays: int | None = None,
-    ) -> list[TangentNodes]:
-        """Quadrature nodes at each mean, placed for its covariance.
+    ) -> list[Cover | None]:
+        """Quadrature points for models, where their data are.
 
-        Another seed has directions that no fit has adapted itself to.
+        Another seed has points that no fit has adapted itself to.
         """
-        n_rays = n_rays or self.n_rays or self.rays_on_the_way
-        rng = np.random.default_rng([self.seed, seed])
-        factors = [cholesky(covariance) for covariance in covariances]
-        placed = ray_nodes(
-            self.metric,
-            means,
-            factors,
-            n_rays,
-            N_RADII,
-            self.law,
-            rng,
-            self.tol,
+        if self.is_flat:
+            return len(means) * [None]
+        members = [
+            np.flatnonzero((own > _SETTINGS.in_cloud * own.max()) & log.converged)
+            for own, log in zip(weights, logs, strict=True)
+        ]
+        return list(
+            place_covers(
+                self.metric,
+                means,
+                [invert(covariance) for covariance in covariances],
+                [self.data[own] for own in members],
+                [log.take(own) for own, log in zip(members, logs, strict=True)],
+                n_points or self.n_points or self.points_on_the_way,
+                self.map_points,
+                np.random.default_rng([self.seed, seed]),
+            )
         )
-        self.work.exp_maps += sum(nodes.n_maps for nodes in placed)
-        return placed
 
     def second_moment(self, logs: LogMap, weights: Array) -> Array:
         """Weighted second moment of the data's tangents, kept from being singular.
@@ -260,66 +305,32 @@ class FitProblem:
     def verify(
         self, estimates: Sequence[Estimate], weights: Sequence[Array]
     ) -> list[Estimate]:
-        """Fitted components with constants that count every point once.
+        """Fitted components with accurate constants.
 
-        They come from directions that no fit has adapted itself to: covariances in many
-        dimensions flatter those that they were fitted on. Where mass was counted twice
-        on the way, covariances were held back by it, and are solved for again.
+        They come from points that no fit has adapted itself to, more of them until the
+        constants are known well.
         """
-        means = [each.mean for each in estimates]
-        logs = [each.logs for each in estimates]
-        covariances = [each.covariance for each in estimates]
-        for _ in range(_PLACEMENTS):
-            nodes = self._accurate_nodes(means, covariances)
-            lost = [0.0] * len(nodes)
-            if self.law == "paper":
-                break
-            precisions = [invert(covariance) for covariance in covariances]
-            shares = [
-                model_shares(own, precision)
-                for own, precision in zip(nodes, precisions, strict=True)
-            ]
-            found = within_cut_locus(self.metric, means, nodes, shares, self.tol)
-            nodes, lost = [each[0] for each in found], [each[1] for each in found]
-            self.work.log_maps += sum(each.n_maps for each in nodes)
-            well_placed = True
-            for k, own in enumerate(nodes):
-                if lost[k] < _MATTERS:
-                    continue
-                moment = self.second_moment(logs[k], weights[k])
-                precision = solve_precision(
-                    moment, own, precisions[k], self.covariance_type
-                )
-                covariances[k], serve = _trusted(precision, covariances[k], moment)
-                well_placed &= serve
-            if well_placed:
-                break
-        parts = zip(means, covariances, weights, logs, nodes, lost, strict=True)
-        return [self.assemble(*part) for part in parts]
-
-    def _accurate_nodes(
-        self, means: Sequence[Array], covariances: Sequence[Array]
-    ) -> list[TangentNodes]:
-        """Nodes in unseen directions, more of them until constants are known well."""
-        found: dict[int, TangentNodes] = {}
-        waiting, n_rays = list(range(len(means))), self.most_rays
-        for doubling in range(_DOUBLINGS + 1):
-            placed = self.nodes(
-                [means[k] for k in waiting],
-                [covariances[k] for k in waiting],
-                seed=1,
-                n_rays=n_rays << doubling,
-            )
-            found |= dict(zip(waiting, placed, strict=True))
-            waiting = [
-                k
-                for k in waiting
-                if summarise(found[k], invert(covariances[k]), self.tol).stderr
-                > _ACCURATE
-            ]
+        found = list(estimates)
+        waiting = [] if self.is_flat else list(range(len(found)))
+        for doubling in range(_SETTINGS.doublings + 1):
             if not waiting:
                 break
-        return [found[k] for k in range(len(means))]
+            old = [estimates[k] for k in waiting]
+            own = [weights[k] for k in waiting]
+            means = [each.mean for each in old]
+            covariances = [each.covariance for each in old]
+            logs = [each.logs for each in old]
+            n_points = self.most_points << doubling
+            covers = self.covers(
+                means, covariances, own, logs, n_points=n_points, seed=1
+            )
+            parts = zip(waiting, means, covariances, own, logs, covers, strict=True)
+            for k, *part in parts:
+                found[k] = self.assemble(*part)
+            waiting = [
+                k for k in waiting if found[k].log_constant.stderr > _SETTINGS.accurate
+            ]
+        return found
 
     def evaluate(
         self,
@@ -329,8 +340,8 @@ class FitProblem:
         logs: Sequence[LogMap],
     ) -> list[Estimate]:
         """The objective at means and covariances."""
-        nodes = self.nodes(means, covariances)
-        parts = zip(means, covariances, weights, logs, nodes, strict=True)
+        covers = self.covers(means, covariances, weights, logs)
+        parts = zip(means, covariances, weights, logs, covers, strict=True)
         return [self.assemble(*part) for part in parts]
 
     def profile(
@@ -339,51 +350,49 @@ class FitProblem:
         weights: Sequence[Array],
         logs: Sequence[LogMap],
         guesses: Sequence[Array] | None = None,
-        nodes: Sequence[TangentNodes] | None = None,
+        covers: Sequence[Cover | None] | None = None,
     ) -> list[Estimate]:
         """The objective at means with known log maps, minimised over the covariance.
 
         For a fixed mean the objective is convex in the precision, so this is unique.
-        Nodes that were placed for the guesses are used as long as they serve.
+        Covers are extended where a covariance turns out to reach beyond them.
         """
         moments = [
             self.second_moment(own, weight)
             for own, weight in zip(logs, weights, strict=True)
         ]
+        if self.is_flat:
+            parts = zip(means, moments, weights, logs, strict=True)
+            return [self.assemble(*part) for part in parts]
         covariances = list(moments if guesses is None else guesses)
-        used: dict[int, TangentNodes] = {}
-        waiting, settled = list(range(len(means))), set[int]()
-        for turn in range(_PLACEMENTS):
-            placed = [covariances[k] for k in waiting]
-            if turn > 0 or nodes is None:
-                nodes = self.nodes([means[k] for k in waiting], placed)
-            for k, own, before in zip(waiting, nodes, placed, strict=True):
-                used[k] = own
+        placed = list(covers or self.covers(means, covariances, weights, logs))
+        waiting = list(range(len(means)))
+        for _ in range(_SETTINGS.placements):
+            unsettled = []
+            for k in waiting:
+                nodes = placed[k].nodes(self.metric, means[k], self.law)
                 precision = solve_precision(
-                    moments[k], own, invert(before), self.covariance_type
+                    moments[k], nodes, invert(covariances[k]), self.covariance_type
                 )
-                covariances[k], well_placed = _trusted(precision, before, moments[k])
-                if well_placed:
-                    settled.add(k)
-            waiting = [k for k in waiting if k not in settled]
+                before = covariances[k]
+                covariances[k], free = _bounded(precision, before, moments[k])
+                if not free:
+                    unsettled.append(k)
+            grown = extend_covers(
+                [means[k] for k in waiting],
+                [invert(covariances[k]) for k in waiting],
+                [placed[k] for k in waiting],
+                self.map_points,
+            )
+            for k, cover in zip(waiting, grown, strict=True):
+                if len(cover.points) > len(placed[k].points) and k not in unsettled:
+                    unsettled.append(k)
+                placed[k] = cover
+            waiting = sorted(unsettled)
             if not waiting:
                 break
-        return [
-            self.assemble(means[k], covariances[k], weights[k], logs[k], used[k])
-            for k in range(len(means))
-        ]
-
-    def take_more_rays(self, estimates: Sequence[Estimate]) -> bool:
-        """Whether constants are so poorly known that rays were doubled.
-
-        It is asked before a descent: during one, the objective must stay the same.
-        """
-        error = min(each.log_constant.stderr for each in estimates)
-        now = self.n_rays or self.rays_on_the_way
-        if error < _POOR or now >= self.most_rays:
-            return False
-        self.n_rays = min(2 * now, self.most_rays)
-        return True
+        parts = zip(means, covariances, weights, logs, placed, strict=True)
+        return [self.assemble(*part) for part in parts]
 
     def assemble(
         self,
@@ -391,13 +400,18 @@ class FitProblem:
         covariance: Array,
         weights: Array,
         logs: LogMap,
-        nodes: TangentNodes,
-        double_counted: float = 0.0,
+        cover: Cover | None = None,
+        nodes: Nodes | None = None,
     ) -> Estimate:
         """An estimate from its parts; nothing is mapped."""
         precision = invert(covariance)
         moment = self.second_moment(logs, weights)
-        constant = summarise(nodes, precision, self.tol, double_counted)
+        if cover is not None:
+            nodes = cover.nodes(self.metric, mean, self.law)
+        if nodes is None:
+            constant = _normal_constant(covariance)
+        else:
+            constant = summarise(nodes, precision, self.tol)
         return Estimate(
             mean=np.asarray(mean, dtype=np.float64),
             covariance=covariance,
@@ -405,19 +419,8 @@ class FitProblem:
             objective=float(0.5 * np.sum(precision * moment) + constant.value),
             log_constant=constant,
             logs=logs,
+            cover=cover,
             nodes=nodes,
-        )
-
-    def log_constants(
-        self, means: Sequence[Array], covariances: Sequence[Array]
-    ) -> Array:
-        """Values log C at means and covariances."""
-        nodes = self.nodes(means, covariances)
-        return np.array(
-            [
-                np.logaddexp.reduce(log_terms(own, invert(covariance)))
-                for own, covariance in zip(nodes, covariances, strict=True)
-            ]
         )
 
     def record(
@@ -435,7 +438,6 @@ class FitProblem:
             objective=objective,
             means=np.stack([estimate.mean for estimate in estimates]),
             n_log_maps=self.work.log_maps,
-            n_exp_maps=self.work.exp_maps,
             seconds=time.perf_counter() - self.started,
             stage=self.stage,
         )
@@ -456,16 +458,35 @@ def _sample_rows(
     return chosen, np.full(most, 1.0 / most)
 
 
-def _trusted(precision: Array, placed: Array, moment: Array) -> tuple[Array, bool]:
-    """The covariance, kept within bounds; and if nodes placed for another serve it.
+def _split(logs: LogMap, counts: Sequence[int]) -> list[LogMap]:
+    """Consecutive parts of so many items."""
+    ends = np.cumsum(counts)
+    return [
+        logs.take(np.arange(end - count, end))
+        for end, count in zip(ends, counts, strict=True)
+    ]
 
-    Bounds are on eigenvalues in units of the covariance that nodes were placed for, and
-    in units of the data's second moment.
+
+def _normal_constant(covariance: Array) -> LogConstant:
+    """In flat space, exactly."""
+    dim = len(covariance)
+    value = 0.5 * dim * np.log(2.0 * np.pi)
+    value += float(np.log(np.diag(cholesky(covariance))).sum())
+    return LogConstant(value, 0.0, math.inf, 0, 0, 0)
+
+
+def _bounded(precision: Array, before: Array, moment: Array) -> tuple[Array, bool]:
+    """The covariance, kept within bounds; and whether one step was enough to reach it.
+
+    Bounds are on eigenvalues in units of the covariance before: quadrature points say
+    little about others. And in units of the data's second moment.
     """
-    wanted, scales = _clipped(invert(precision), placed, _NARROWEST, _WIDEST)
-    serve = bool(scales.min() > _TOO_NARROW and scales.max() < _TOO_WIDE)
-    covariance, shares = _clipped(wanted, moment, 0.0, _FLAT)
-    return covariance, serve or bool(shares.max() > _FLAT)
+    wanted, scales = _clipped(
+        invert(precision), before, _SETTINGS.narrowest, _SETTINGS.widest
+    )
+    free = scales.min() > _SETTINGS.narrowest and scales.max() < _SETTINGS.widest
+    covariance, shares = _clipped(wanted, moment, 0.0, _SETTINGS.flat)
+    return covariance, bool(free or shares.max() > _SETTINGS.flat)
 
 
 def _clipped(

@@ -21,9 +21,9 @@ Plain = dict[str, Any]
 
 def keep(problem: FitProblem, **state: Any) -> None:
     """Tell whoever keeps the progress of a fit how it stands."""
-    if problem.keeper is None:
+    if problem.save_progress is None:
         return
-    problem.keeper(
+    problem.save_progress(
         plain_data(
             {
                 "history": [asdict(step) for step in problem.history],
@@ -37,14 +37,13 @@ def keep(problem: FitProblem, **state: Any) -> None:
 
 def restore(problem: FitProblem) -> Plain | None:
     """Put a problem back to where it was kept; return the state, if there is one."""
-    kept = problem.kept
+    kept = problem.progress
     if kept is None:
         return None
     problem.history[:] = [
         Step(**step | {"means": np.asarray(step["means"])}) for step in kept["history"]
     ]
     problem.work.log_maps = kept["work"]["log_maps"]
-    problem.work.exp_maps = kept["work"]["exp_maps"]
     problem.started = time.perf_counter() - kept["seconds"]
     return kept
 

@@ -87,6 +87,6 @@ def _first_mean(
         chances = weights / weights.sum()
         return np.asarray(problem.data[rng.choice(len(problem.data), p=chances)])
     n_rows = int(np.sum(weights > 0.0))
-    ranking = ladder(n_rows, 1, problem.metric.dim, problem.rays_on_the_way, 1.0)[0]
+    ranking = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, 1.0)[0]
     part, own, _ = problem.at(ranking, weights, rng)
     return np.asarray(central_points(part.metric, part.data, own, 1)[0])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.constant import cholesky
+from land.density.nodes import cholesky
 from land.fitting.descent import Search
 from land.geodesics.graph import graph_distances
 from land.metrics import Metric
