@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.legendre import leggauss
+from numpy.polynomial.polynomial import polyvander
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -42,10 +43,21 @@ def _lagrange(nodes: Array) -> list[Polynomial]:
     return basis
 
 
-_BASIS = _lagrange(POINTS)
-_INTEGRALS = [polynomial.integ() for polynomial in _BASIS]
+def _coefficients(polynomials: list[Polynomial]) -> Array:
+    return np.stack([polynomial.coef for polynomial in polynomials], axis=1)
+
+
+_BASIS: Array = _coefficients(_lagrange(POINTS))
+_INTEGRALS: Array = _coefficients([p.integ() for p in _lagrange(POINTS)])
+
+
+def _evaluate(coefficients: Array, fractions: Array) -> Array:
+    """Polynomials, one in each column, at fractions of an element: on a new axis."""
+    return polyvander(fractions, len(coefficients) - 1) @ coefficients
+
+
 # Positions at the Gauss points from rates there: the Gauss-Runge-Kutta matrix.
-INTEGRATION: Array = np.stack([p(POINTS) for p in _INTEGRALS], axis=1)
+INTEGRATION: Array = _evaluate(_INTEGRALS, POINTS)
 # Rates at the Gauss points from positions at ORDER + 1 equally spaced nodes.
 NODES: Array = np.linspace(0.0, 1.0, ORDER + 1)
 _DIFFERENTIATION: Array = np.stack(
@@ -64,13 +76,9 @@ def split_elements(rates: Array, widths: Array) -> tuple[Array, Array]:
     """The same curves on elements of half the width."""
     n, elements, order, dim = rates.shape
     halves = np.concatenate([POINTS / 2.0, (POINTS + 1.0) / 2.0])
-    values = 0.5 * np.einsum("pq,neqd->nepd", _evaluation(halves), rates)
+    values = 0.5 * np.einsum("pq,neqd->nepd", _evaluate(_BASIS, halves), rates)
     split = values.reshape(n, 2 * elements, order, dim)
     return split, np.repeat(widths / 2.0, 2, axis=1)
-
-
-def _evaluation(fractions: Array) -> Array:
-    return np.stack([p(fractions) for p in _BASIS], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -83,34 +91,52 @@ class PiecewiseCurves:
     rates : ndarray of shape (n, elements, ORDER, D)
     widths : ndarray of shape (n, elements)
         Widths of the elements in time; each row sums to one.
+    fields : ndarray of shape (n, elements, ORDER, D, 2 * D), optional
+        Derivatives of the rates in the two ends, where they are known.
     """
 
     base: Array
     rates: Array
     widths: Array
+    fields: Array | None = None
 
     def positions(self, times: Array) -> Array:
         """Points at `times` in [0, 1]: (k,) -> (n, k, D)."""
         element, fraction, local_rates = self._locate(times)
         start = np.take_along_axis(self._starts(), element[:, :, None], axis=1)
-        integrals = np.stack([p(fraction) for p in _INTEGRALS], axis=-1)
+        integrals = _evaluate(_INTEGRALS, fraction)
         return start + np.einsum("nkq,nkqd->nkd", integrals, local_rates)
 
     def velocities(self, times: Array) -> Array:
         """Velocities at `times` in [0, 1]: (k,) -> (n, k, D)."""
         element, fraction, local_rates = self._locate(times)
         width = np.take_along_axis(self.widths, element, axis=1)
-        rates = np.einsum("nkq,nkqd->nkd", _evaluation(fraction), local_rates)
+        rates = np.einsum("nkq,nkqd->nkd", _evaluate(_BASIS, fraction), local_rates)
         return rates / width[:, :, None]
 
     def take(self, rows: Any) -> PiecewiseCurves:
         """Some of the curves."""
-        return PiecewiseCurves(self.base[rows], self.rates[rows], self.widths[rows])
+        fields = None if self.fields is None else self.fields[rows]
+        return PiecewiseCurves(
+            self.base[rows], self.rates[rows], self.widths[rows], fields
+        )
+
+    def moved(self, bases: Array, targets: Array) -> Array:
+        """Rates of the curves between other ends: stretched, or as the fields say."""
+        forth = bases - self.base
+        span = np.einsum("q,neqd->nd", WEIGHTS, self.rates)
+        if self.fields is None:
+            stretch = targets - bases - span
+            return self.rates + self.widths[:, :, None, None] * stretch[:, None, None]
+        ends = np.concatenate([forth, targets - self.base - span], axis=1)
+        n, elements, order, dim = self.rates.shape
+        change = self.fields.reshape(n, -1, 2 * dim) @ ends[:, :, None]
+        return self.rates + change.reshape(self.rates.shape)
 
     def corners(self, per_element: int) -> Array:
         """Points at equal fractions of every element, (n, elements * k + 1, D)."""
         fractions = np.arange(1, per_element + 1) / per_element
-        integrals = np.stack([p(fractions) for p in _INTEGRALS], axis=-1)
+        integrals = _evaluate(_INTEGRALS, fractions)
         inner = np.einsum("kq,neqd->nekd", integrals, self.rates)
         inner += self._starts()[:, :, None]
         flat = inner.reshape(len(self.base), -1, self.base.shape[1])

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from land._device import block_size, device
 from land.geodesics.collocation import (
     ORDER,
-    WEIGHTS,
     PiecewiseCurves,
     fit_polylines,
     split_elements,
@@ -38,14 +37,14 @@ _NEARLY_RIGHT = 0.01
 # Curves that are nearly geodesics are left to Newton's method, which takes two or three
 # steps that cost as much as five or six iterations each: at once on meshes of so many
 # elements, and on smaller ones, where descent is as fast, after so many iterations.
-_LARGE_MESH, _HAND_OVER = 8, 12
+_LARGE_MESH, _HAND_OVER = 8, 0
 _NEVER = 2**31 - 1
 # The speed is conserved better than the direction: tangents are less accurate than the
 # mismatch says, by about this factor. A finer mesh makes it this much smaller at least.
 _MARGIN, _BETTER = 0.2, 0.3
 # Newton's method leaves an error of the size of its last step squared, times a factor
 # that is large on long ways: the step is this small in units of the tolerance's root.
-_LAST_STEP = 0.01
+_LAST_STEP = 0.1
 # Iterations on a rough mesh before it is adapted to the curve, and how often that is
 # tried (with twice the patience each time) before the mesh is refined.
 _PATIENCE, _ROUNDS = 15, 3
@@ -93,6 +92,8 @@ def connect(
     finishing = finishing and tol < NEARLY
     if isinstance(guesses, Connections):
         batches = _moved_meshes(metric, bases, targets, guesses)
+        if finishing:
+            batches = _finish(metric, ends, solution, batches, tol, max_iter)
     else:
         batches = _first_meshes(metric, bases, targets, guesses)
     if finishing:
@@ -204,7 +205,15 @@ def _finish(
         solution.responses[own] = finished.responses[accurate]
         solution.converged[own] = True
         solution.meshes.append(
-            (own, PiecewiseCurves(ends.bases[own], rates, batch.widths[accurate]))
+            (
+                own,
+                PiecewiseCurves(
+                    ends.bases[own],
+                    rates,
+                    batch.widths[accurate],
+                    finished.fields[accurate],
+                ),
+            )
         )
         found[own] = True
         coarse = good & (mismatch > _MARGIN * tol)
@@ -290,17 +299,14 @@ def _moved_meshes(
     batches = []
     lost = ~np.all(bases == targets, axis=1)
     for which, curves in previous.final_meshes():
-        spans = np.einsum("q,neqd->nd", WEIGHTS, curves.rates)
-        usable = np.all(np.isfinite(spans), axis=1)
+        usable = np.isfinite(curves.rates).all(axis=(1, 2, 3))
         usable &= np.any(bases[which] != targets[which], axis=1)
         rows = np.flatnonzero(usable)
         # Like first meshes: long problems first.
         rows = rows[np.argsort(-previous.lengths[which[rows]], kind="stable")]
         own, kept = which[rows], curves.take(rows)
         lost[own] = False
-        stretch = targets[own] - bases[own] - spans[rows]
-        rates = kept.rates
-        rates += kept.widths[:, :, None, None] * stretch[:, None, None]
+        rates = kept.moved(bases[own], targets[own])
         if len(own):
             batches.append(_Batch(own, rates, kept.widths))
     rows = np.flatnonzero(lost)

@@ -183,7 +183,7 @@ def log_map(
     if curves is None:
         solution = shortest_connections(metric, bases, targets, tol, max_iter)
     elif isinstance(curves, LogMap):
-        earlier = _earlier_curves(curves, shape, dim)
+        earlier = _earlier_curves(curves, metric, shape)
         solution = moved_connections(metric, bases, targets, earlier, tol, max_iter)
     else:
         guesses = _given_curves(curves, center, bases, targets, shape)
@@ -202,14 +202,17 @@ def log_map(
     )
 
 
-def _earlier_curves(curves: LogMap, shape: tuple[int, ...], dim: int) -> Connections:
+def _earlier_curves(
+    curves: LogMap, metric: Metric, shape: tuple[int, ...]
+) -> Connections:
     """Geodesics of an earlier result for as many points."""
     if curves.lengths.shape != shape:
         raise ValueError(
-            f"curves must be a result for points of shape {(*shape, dim)}, "
+            f"curves must be a result for points of shape {(*shape, metric.dim)}, "
             f"got one of shape {curves.tangents.shape}"
         )
-    return curves._solution
+    same = curves._metric is metric  # else distances of neighbours are others
+    return curves._solution if same else replace(curves._solution, nearby=None)
 
 
 def _given_curves(

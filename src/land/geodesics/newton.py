@@ -55,6 +55,8 @@ class Finished:
         before the last step, whose size `change` is.
     responses : ndarray of shape (n, D, D)
         Minus the derivatives of the tangents in the bases, in coordinates.
+    fields : ndarray of shape (n, elements, ORDER, D, 2 * D)
+        Derivatives of the rates in the bases, and in the targets: Jacobi fields.
     speeds : ndarray of shape (n,)
         On average over the curve; for a geodesic it is the length.
     change : ndarray of shape (n,)
@@ -71,6 +73,7 @@ class Finished:
     end_velocities: Array
     jacobians: Array
     responses: Array
+    fields: Array
     speeds: Array
     change: Array
     minimal: Mask
@@ -109,6 +112,7 @@ def finish_curves(
         end_velocities=np.full((n, dim), np.nan),
         jacobians=np.full((n, dim, dim), np.nan),
         responses=np.full((n, dim, dim), np.nan),
+        fields=np.zeros((*rates.shape, 2 * dim)),
         speeds=np.full(n, np.nan),
         change=np.full(n, np.inf),
         minimal=np.zeros(n, dtype=bool),
@@ -148,6 +152,7 @@ def _enter(result: Finished, rows: Indices, step: Finished) -> None:
         "end_velocities",
         "jacobians",
         "responses",
+        "fields",
         "speeds",
         "change",
         "minimal",
@@ -169,18 +174,28 @@ def _step(
         for each in (bases[:, None] + starts, starts, rates, widths)
     ]
     systems, forces, tensors = in_blocks(_equations, (block,), metric, *rows)
-    answers = _solve(systems, forces).reshape(n, elements, order, dim, 2 * dim + 1)
-    states = _states(answers, widths)
+    answers = _solve(systems, forces)
+    states = _states(answers.reshape(n, elements, order, dim, 2 * dim + 1), widths)
     jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
     arrival = (targets - bases)[..., None] - rest
     displaced = states[:, -1, :dim, dim + 1 :]
-    solved = _solve(jacobians, np.concatenate([arrival, displaced], axis=2))
-    tangents, responses = solved[..., 0], solved[..., 1:]
-    state = (states[..., :dim] @ tangents[:, None, :, None])[..., 0] + states[..., dim]
-    state[:, :-1, dim:] *= widths[:, :, None]
-    inner = (answers[..., :-1] @ state[:, :-1, None, :, None])[..., 0]
-    inner += answers[..., -1]
-    moved = state[:, :-1, None, dim:] + INTEGRATION @ inner
+    aims = np.broadcast_to(np.eye(dim), jacobians.shape)
+    solved = _solve(jacobians, np.concatenate([arrival, displaced, aims], axis=2))
+    tangents, responses = solved[..., 0], solved[..., 1 : dim + 1]
+    # The new curve, and how it changes with its base and with its target: columns.
+    starting = solved.copy()
+    starting[..., 1 : dim + 1] *= -1.0
+    columns = states[..., :dim] @ starting[:, None]
+    columns[..., : dim + 1] += states[..., dim:]
+    end_velocities = columns[:, -1, dim:, 0]
+    columns = columns[:, :-1].reshape(n * elements, 2 * dim, 2 * dim + 1)
+    columns[:, dim:] *= widths.reshape(-1, 1, 1)
+    inner = answers[..., :-1] @ columns
+    inner[..., 0] += answers[..., -1]
+    found = INTEGRATION @ inner.reshape(n * elements, order, -1)
+    found = found.reshape(n, elements, order, dim, 2 * dim + 1)
+    found += columns[:, dim:].reshape(n, elements, 1, dim, 2 * dim + 1)
+    moved, fields = found[..., 0], found[..., 1:]
     weights = WEIGHTS / widths[:, :, None]
     tensors = tensors.reshape(n, elements, order, *tensors.shape[2:])
     squared_speeds = _squared_norms(tensors, rates, weights)
@@ -191,9 +206,10 @@ def _step(
     return Finished(
         rates=moved,
         tangents=tangents,
-        end_velocities=state[:, -1, dim:],
+        end_velocities=end_velocities,
         jacobians=jacobians,
         responses=responses,
+        fields=fields,
         speeds=np.sqrt(squared_speeds),
         change=np.where(np.isfinite(change), change, np.inf),
         minimal=np.all(on_the_way > 0.0, axis=1),

@@ -7,8 +7,6 @@ be farther than a neighbouring target plus the way between the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
@@ -22,7 +20,7 @@ from land.geodesics.graph import (
     shortest_paths,
     straight_lines,
 )
-from land.geodesics.solution import Connections
+from land.geodesics.solution import Connections, NearbyTargets
 from land.metrics import Metric
 from land.metrics.host_tensors import lower, norms
 
@@ -81,7 +79,9 @@ def moved_connections(
     """The same from geodesics between nearby bases and targets."""
     solution = connect(metric, bases, targets, earlier, tol, max_iter)
     if metric.landmarks is not None:
-        _shorten_by_neighbours(metric, bases, targets, tol, max_iter, solution)
+        _shorten_by_neighbours(
+            metric, bases, targets, tol, max_iter, solution, earlier.nearby
+        )
     return solution
 
 
@@ -147,20 +147,26 @@ def _shorten_by_neighbours(
     tol: float,
     max_iter: int,
     solution: Connections,
+    known: NearbyTargets | None = None,
 ) -> None:
-    """Restart geodesics that neighbours think could be shorter."""
-    pairs = _neighbouring_targets(metric, bases, targets)
+    """Restart geodesics that neighbours think could be shorter.
+
+    `known` pairs of neighbours serve again if they have the same targets and groups.
+    """
+    pairs = _nearby_targets(metric, bases, targets, known)
+    solution.nearby = pairs
+    left, right = pairs.left, pairs.right
+    untried = np.ones(len(left), dtype=bool)
     for _ in range(_ROUNDS):
-        left, right = pairs.left, pairs.right
-        estimates = pairs.estimates(solution)
+        estimates = _estimates(pairs, solution)
         worthwhile = (1.0 - _WORTHWHILE) * solution.lengths[right]
         promising = solution.lengths[left] + pairs.gaps < worthwhile
-        hopeful = np.flatnonzero(estimates < worthwhile)
-        promising[hopeful] |= _apart(solution, targets, left[hopeful], right[hopeful])
         promising |= solution.converged[left] & ~solution.converged[right]
-        if not promising.any():
+        hopeful = np.flatnonzero(untried & ~promising & (estimates < worthwhile))
+        promising[hopeful] = _apart(solution, targets, left[hopeful], right[hopeful])
+        order = np.flatnonzero(promising & untried)
+        if not len(order):
             return
-        order = np.flatnonzero(promising)
         order = order[np.argsort(estimates[order], kind="stable")]
         which, first = np.unique(right[order], return_index=True)
         guesses = solution.take(left[order][first])
@@ -168,44 +174,38 @@ def _shorten_by_neighbours(
             which,
             connect(metric, bases[which], targets[which], guesses, tol, max_iter),
         )
-        keep = np.ones(len(left), dtype=bool)
-        keep[order[first]] = False  # once is enough
-        pairs = pairs.take(keep)
+        untried[order[first]] = False
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """Pairs of nearby targets with the same base, and the lines between them."""
+def _estimates(pairs: NearbyTargets, solution: Connections) -> Array:
+    """How far the right targets are if the space beyond the left ones is flat.
 
-    left: Indices
-    right: Indices
-    momenta: Array  # (n, D) of the lines, at the left targets
-    gaps: Array  # (n,) metric lengths of the lines
-
-    def take(self, rows: NDArray[np.bool_]) -> _Pairs:
-        """Some of the pairs."""
-        return _Pairs(
-            self.left[rows], self.right[rows], self.momenta[rows], self.gaps[rows]
-        )
-
-    def estimates(self, solution: Connections) -> Array:
-        """How far the right targets are if the space beyond the left ones is flat.
-
-        By the law of cosines, with the angle between the geodesic that arrives at the
-        left target and the line that goes on to the right one. At most the detour.
-        """
-        lengths, gaps = solution.lengths[self.left], self.gaps
-        arrivals = solution.end_velocities[self.left]
-        products = np.einsum("ni,ni->n", self.momenta, arrivals)
-        forward = products / np.where(lengths > 0.0, lengths, 1.0)
-        forward = np.clip(forward, -gaps, gaps)
-        return np.sqrt(np.maximum(lengths**2 + 2.0 * lengths * forward + gaps**2, 0.0))
+    By the law of cosines, with the angle between the geodesic that arrives at the left
+    target and the line that goes on to the right one. At most the detour.
+    """
+    lengths, gaps = solution.lengths[pairs.left], pairs.gaps
+    arrivals = solution.end_velocities[pairs.left]
+    products = np.einsum("ni,ni->n", pairs.momenta, arrivals)
+    forward = products / np.where(lengths > 0.0, lengths, 1.0)
+    forward = np.clip(forward, -gaps, gaps)
+    return np.sqrt(np.maximum(lengths**2 + 2.0 * lengths * forward + gaps**2, 0.0))
 
 
-def _neighbouring_targets(metric: Metric, bases: Array, targets: Array) -> _Pairs:
+def _nearby_targets(
+    metric: Metric, bases: Array, targets: Array, known: NearbyTargets | None
+) -> NearbyTargets:
     """Each target with the nearest others that have the same base."""
+    distinct, which = distinct_rows(bases)
+    groups = distinct[which]
+    if (
+        known is not None
+        and np.array_equal(known.targets, targets)
+        and np.array_equal(known.groups, groups)
+    ):
+        return known
     lefts, rights = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
-    for members in _with_one_base(bases):
+    order = np.argsort(which, kind="stable")
+    for members in np.split(order, np.cumsum(np.bincount(which))[:-1]):
         if len(members) < 2:
             continue
         k = min(_NEIGHBOURS + 1, len(members))
@@ -223,27 +223,19 @@ def _neighbouring_targets(metric: Metric, bases: Array, targets: Array) -> _Pair
     short = 0.0 if metric.resolution is None else _SHORT * metric.resolution
     long = np.flatnonzero(np.einsum("ni,ni->n", lines, lines) > short**2)
     gaps[long] = segment_lengths(metric, targets, targets, (left[long], right[long]))
-    return _Pairs(left, right, momenta, gaps)
+    return NearbyTargets(targets, groups, left, right, momenta, gaps)
 
 
 def _apart(
     solution: Connections, targets: Array, left: Indices, right: Indices
 ) -> NDArray[np.bool_]:
     """Whether geodesics to neighbouring targets take different ways."""
-    samples = solution.take(left).sample(_ON_THE_WAY)
-    samples -= solution.take(right).sample(_ON_THE_WAY)
-    ways = np.linalg.norm(samples, axis=2).max(axis=1)
+    if not len(left):
+        return np.zeros(0, dtype=bool)
+    samples = solution.sample(_ON_THE_WAY)
+    ways = np.linalg.norm(samples[left] - samples[right], axis=2).max(axis=1)
     ends = np.linalg.norm(targets[left] - targets[right], axis=1)
     return np.asarray(ways > _ASTRAY * ends)
-
-
-def _with_one_base(bases: Array) -> list[Indices]:
-    """Rows that have the same base."""
-    if _all_equal(bases):
-        return [np.arange(len(bases))]
-    _, group = distinct_rows(bases)
-    order = np.argsort(group, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(group))[:-1])
 
 
 def _all_equal(rows: Array) -> bool:
