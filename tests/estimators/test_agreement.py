@@ -145,7 +145,11 @@ def test_any_hashable_labels(classes):
         ([1], np.array([]), "labels_pred must not be empty"),
         (np.zeros((3, 1)), [0, 0, 0], r"one label for each row, got shape \(3, 1\)"),
         (np.array(3), [0], r"one label for each row, got shape \(\)"),
-        (pd.DataFrame({"a": [1, 2]}), [0, 0], r"one label for each row, got shape \(2, 1\)"),
+        (
+            pd.DataFrame({"a": [1, 2]}),
+            [0, 0],
+            r"one label for each row, got shape \(2, 1\)",
+        ),
         ("ab", [0, 0], "labels_true must be a sequence, .* got 'ab'"),
         (3, [0], "labels_true must be a sequence of hashable labels"),
         ([[1], [2]], [0, 0], "labels_true must be a sequence of hashable labels"),

@@ -116,7 +116,10 @@ class RiemannianKMeans(
                 f"n_clusters={count} must not exceed the number of rows, "
                 f"{len(problem.data)}"
             )
-        total = len(weights) if sample_weight is None else np.sum(sample_weight)
+        # The weights of the fit sum to one.
+        total = (
+            len(weights) if sample_weight is None else np.asarray(sample_weight).sum()
+        )
         starts = [
             self._first_centers(problem, weights, rng)
             for _ in range(check_count("n_init", self.n_init))
