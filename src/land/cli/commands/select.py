@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     X = data.X if scaling is None else (data.X - scaling[0]) / scaling[1]
     n = len(options.components) * len(options.sigma)
     with console.working(f"fitting {n} candidate{'s' * (n > 1)}"):
-        selection = _select(X, data.labels, options, console)
+        selection = _select(X, _known(data.labels), options, console)
     stored = describe_new(selection.model, data, scaling)
     rows = [_in_units(row, stored.log_scale, len(X)) for row in _rows(selection.table)]
     best = _in_units(selection.best, stored.log_scale, len(X))
@@ -148,6 +148,11 @@ def _select(X: Any, labels: Any, options: argparse.Namespace, console: Console) 
         random_state=options.seed,
         verbose=not console.quiet,
     )
+
+
+def _known(labels: Any) -> Any:
+    """The labels, if there are any."""
+    return None if labels is None or all(each is None for each in labels) else labels
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:
