@@ -137,7 +137,10 @@ def load(
 def load_with_extra(
     path: PathLike, *, metric: Metric | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Read a model, and what was stored beside it; see `load`."""
+    """Read a model, and what was stored beside it; see `load`.
+
+    Arrays that were stored beside it come back as lists.
+    """
     header, arrays = read_archive(path)
     try:
         return _unpack(header, arrays, metric)
