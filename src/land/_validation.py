@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Sizes beyond which arithmetic or memory fails, far outside all real use."""
+
+    size: float = 1e150  # squares are finite
+    count: int = 10**9  # a billion numbers take 8 GB
+
+
+LIMITS = _Limits()
 
 
 def check_points(
@@ -39,7 +52,7 @@ def check_points(
         if np.iscomplexobj(array):
             raise ValueError("got complex ones")
         array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
     if array.ndim == 0 or (ndim is not None and array.ndim != ndim):
         expected = "at least one axis" if ndim is None else f"{ndim} axes"
@@ -61,23 +74,33 @@ def check_points(
             f"{name} must be finite, got {bad} NaN or infinite values; "
             "drop or impute them first"
         )
+    if np.any(np.abs(array) > LIMITS.size):
+        raise ValueError(
+            f"{name} must be at most {LIMITS.size:g} in size, got "
+            f"{np.abs(array).max():g}; use other units"
+        )
     return array
 
 
-def check_positive(name: str, value: Any) -> float:
-    """Return `value` as a positive finite float."""
-    if isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
-    if not isinstance(value, Real):
-        try:  # zero-dimensional NumPy and JAX arrays are fine
-            value = float(np.asarray(value, dtype=np.float64).reshape(()))
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} must be a positive number, got {value!r}"
-            ) from None
-    number = float(value)
-    if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite, got {number!r}")
+def check_positive(name: str, value: Any, *, or_zero: bool = False) -> float:
+    """Return `value` as a positive finite float, or zero if that is allowed."""
+    expected = "zero or positive" if or_zero else "positive"
+    try:
+        if isinstance(value, (str, bytes, bool, np.bool_)) or np.iscomplexobj(value):
+            raise TypeError
+        # Zero-dimensional NumPy and JAX arrays are fine.
+        number = float(np.asarray(value, dtype=np.float64).reshape(()))
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{name} must be a number, {expected}, got {value!r}"
+        ) from None
+    if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not or_zero):
+        raise ValueError(f"{name} must be {expected} and finite, got {value!r}")
+    if number > 0.0 and not 1.0 / LIMITS.size <= number <= LIMITS.size:
+        raise ValueError(
+            f"{name} must be between {1.0 / LIMITS.size:g} and {LIMITS.size:g}, "
+            f"got {number!r}; use other units"
+        )
     return number
 
 
@@ -88,7 +111,31 @@ def check_count(name: str, value: Any, minimum: int = 1) -> int:
     number = int(value)
     if number < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {number}")
+    if number > LIMITS.count:
+        raise ValueError(f"{name} must be at most {LIMITS.count}, got {number}")
     return number
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Return the NumPy generator that `random_state` stands for.
+
+    A Generator is used, and advanced, as it is. A RandomState seeds a new generator
+    with its next draws, so that it advances too. None takes fresh entropy: NumPy's
+    global state is neither read nor changed.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(2**32, size=4, dtype=np.uint32)
+        return np.random.default_rng(words)
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, Integral) and int(random_state) >= 0:
+        return np.random.default_rng(int(random_state))
+    raise ValueError(
+        "random_state must be None, an integer >= 0, a NumPy RandomState or a NumPy "
+        f"Generator, got {random_state!r}"
+    )
 
 
 def check_covariance(name: str, value: Any, dim: int) -> Array:

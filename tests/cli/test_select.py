@@ -12,13 +12,15 @@ LEAST = ("--method", "least_squares", *FAST)
 
 def test_select(cli, result, table, tmp_path, in_units, columns):
     model_file, table_file = tmp_path / "best.land", tmp_path / "table.csv"
-    arguments = ("select", table, "-x", "kind", "-k", "1-2", "--standardize", *LEAST)
+    data = (table, "--labels", "kind", "--standardize")
+    arguments = ("select", *data, "-k", "1-2", *LEAST)
     done = cli(*arguments, "-o", model_file, "--table", table_file, "--json")
     assert done.code == 0
     found = result(done.out)
     assert [row["n_components"] for row in found["table"]] == [1, 2]
     best = min(found["table"], key=lambda row: row["bic"])
     assert found["best"]["n_components"] == best["n_components"]
+    assert all(0.0 < row["f_measure"] <= 1.0 for row in found["table"])
     assert columns(table_file.read_text())["n_components"] == ("1", "2")
     # In the units of the table, as `land score` has it.
     scored = result(cli("score", model_file, table, "--json", "-q").out)
@@ -38,7 +40,7 @@ def test_select_shows_a_table(cli, table, tmp_path):
 
 def test_select_tells_when_held_out_rows_disagree():
     common = {"error": "", "converged": True, "log_likelihood": 0.0, "aic": 0.0}
-    common |= {"sigma": 0.5, "seconds": 1.0}
+    common |= {"sigma": 0.5, "seconds": 1.0, "f_measure": float("nan")}
     rows = [
         common | {"n_components": 2, "bic": 7.0, "held_out": -1.0},
         common | {"n_components": 3, "bic": 5.0, "held_out": -2.0},

@@ -77,9 +77,9 @@ def test_no_points_no_densities():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([1.0, 2.0], r"X must have shape \(n, 2\), got \(2,\)"),
-        ([[1.0, 2.0, 3.0]], r"X must have shape \(n, 2\), got \(1, 3\)"),
-        ([[0.0, 0.0], [np.nan, 0.0]], "X must be finite, .* 1 of 2 rows, .* index 1"),
+        ([1.0, 2.0], r"X must have 2 axes .* got shape \(2,\)"),
+        ([[1.0, 2.0, 3.0]], "X must have 2 coordinates on its last axis, got 3"),
+        ([[0.0, 0.0], [np.nan, 0.0]], "X must be finite, got 1 NaN"),
         ([[np.inf, 0.0]], "X must be finite"),
     ],
 )
@@ -90,14 +90,15 @@ def test_bad_points(X, message):
 
 @pytest.mark.parametrize("n_centers", [1, 0, 2.5, None, "20"])
 def test_bad_n_centers(n_centers):
-    with pytest.raises(ValueError, match="n_centers must be an integer >= 2, got"):
+    message = "n_centers must be (an integer|at least 2), got"
+    with pytest.raises(ValueError, match=message):
         half_ellipse_log_density([[0.0, 0.0]], n_centers=n_centers)
     if n_centers is not None:
-        with pytest.raises(ValueError, match="n_centers must be an integer >= 2, got"):
+        with pytest.raises(ValueError, match=message):
             make_half_ellipse(n_centers=n_centers)
 
 
 @pytest.mark.parametrize("noise", [0.0, -1.0, np.nan])
 def test_density_needs_positive_noise(noise):
-    with pytest.raises(ValueError, match="noise must be a finite number > 0, got"):
+    with pytest.raises(ValueError, match="noise must be positive and finite, got"):
         half_ellipse_log_density([[0.0, 0.0]], noise=noise)

@@ -100,14 +100,16 @@ def test_noise_is_the_standard_deviation_in_every_direction(name):
 @every_maker
 @pytest.mark.parametrize("n_samples", [0, -1, 2.0, True, "10", None, np.nan])
 def test_bad_n_samples(name, n_samples):
-    with pytest.raises(ValueError, match=r"n_samples must be an integer >= \d, got"):
+    with pytest.raises(
+        ValueError, match=r"n_samples must be (an integer|at least \d), got"
+    ):
         make(name, n_samples)
 
 
 @every_maker
 @pytest.mark.parametrize("noise", [-0.1, np.nan, np.inf, None, "0.1", True, 1j])
 def test_bad_noise(name, noise):
-    with pytest.raises(ValueError, match="noise must be a finite number >= 0, got"):
+    with pytest.raises(ValueError, match=r"noise must be .*zero or positive.*, got"):
         make(name, noise=noise)
 
 
@@ -120,11 +122,11 @@ def test_bad_random_state(name, random_state):
 
 @pytest.mark.parametrize("name", sorted(WITH_CLASSES))
 def test_two_classes_need_two_points(name):
-    with pytest.raises(ValueError, match="n_samples must be an integer >= 2, got 1"):
+    with pytest.raises(ValueError, match="n_samples must be at least 2, got 1"):
         make(name, 1)
 
 
 @pytest.mark.parametrize("n_turns", [0, -1.0, np.inf, "2"])
 def test_bad_n_turns(n_turns):
-    with pytest.raises(ValueError, match="n_turns must be a finite number > 0, got"):
+    with pytest.raises(ValueError, match=r"n_turns must be .*positive.*, got"):
         datasets.make_spiral(n_turns=n_turns)

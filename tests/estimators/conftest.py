@@ -32,3 +32,21 @@ def arc():
 def arc_model(arc):
     """The arc's model, its metric learned."""
     return land.LAND(**FAST).fit(arc)
+
+
+@pytest.fixture(scope="session")
+def moons():
+    """Sixty points of two moons."""
+    return land.datasets.make_two_moons(60, random_state=0)[0]
+
+
+@pytest.fixture(scope="session")
+def moons_mixture(moons):
+    """The moons' mixture by least squares."""
+    return land.LANDMixture(2, method="least_squares", **FAST).fit(moons)
+
+
+@pytest.fixture(scope="session")
+def moons_clusters(moons):
+    """The moons' clusters."""
+    return land.RiemannianKMeans(2, random_state=0).fit(moons)

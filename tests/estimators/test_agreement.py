@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from land.estimators.agreement import f_measure
+from land import f_measure
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=25
@@ -143,10 +143,14 @@ def test_any_hashable_labels(classes):
         ([0, 1], [0], "same length, got 2 and 1"),
         ([], [], "labels_true must not be empty"),
         ([1], np.array([]), "labels_pred must not be empty"),
-        (np.zeros((3, 1)), [0, 0, 0], r"one axis.*shape \(3, 1\)"),
-        (np.array(3), [0], r"one axis.*shape \(\)"),
-        (pd.DataFrame({"a": [1, 2]}), [0, 0], r"one axis.*shape \(2, 1\)"),
-        ("ab", [0, 0], "labels_true must be a sequence of labels, got 'ab'"),
+        (np.zeros((3, 1)), [0, 0, 0], r"one label for each row, got shape \(3, 1\)"),
+        (np.array(3), [0], r"one label for each row, got shape \(\)"),
+        (
+            pd.DataFrame({"a": [1, 2]}),
+            [0, 0],
+            r"one label for each row, got shape \(2, 1\)",
+        ),
+        ("ab", [0, 0], "labels_true must be a sequence, .* got 'ab'"),
         (3, [0], "labels_true must be a sequence of hashable labels"),
         ([[1], [2]], [0, 0], "labels_true must be a sequence of hashable labels"),
         ([0, 0], [np.nan, 1.0], r"labels_pred has 1 missing labels \(NaN\)"),

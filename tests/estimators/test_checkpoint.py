@@ -1,13 +1,13 @@
 """A fit that goes on from its checkpoint ends where it would have ended anyway."""
 
 import errno
-import json
 
 import numpy as np
 import pytest
 
 import land
-from land.estimators import checkpoint as module
+from land.estimators.archive import read_archive
+from land.estimators.checkpoint import Checkpoint, fingerprint
 from land.fitting import climb
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
 
@@ -96,11 +96,9 @@ def test_an_unseeded_fit_goes_on_with_its_own_randomness(cloud, tmp_path):
     path = tmp_path / "fit.checkpoint"
     with pytest.warns(UserWarning, match="interrupted"):
         land.LAND(callback=Stop("fit", 0), **FLAT).fit(cloud, checkpoint=path)
-    entropy = json.loads(path.read_text())["entropy"]
-    opened = module.Checkpoint.open(
-        path, json.loads(path.read_text())["fingerprint"], [1]
-    )
-    assert opened.entropy == entropy != [1]
+    contents, _ = read_archive(path)
+    opened = Checkpoint.open(path, contents["fingerprint"], [1])
+    assert opened.entropy == contents["entropy"] != [1]
     assert land.LAND(**FLAT).fit(cloud, checkpoint=path).converged_
 
 
@@ -122,6 +120,7 @@ def interrupted(cloud, tmp_path):
         ({"covariance_type": "diag"}, 1),
         ({}, 2),
     ],
+    ids=str,
 )
 def test_another_fit_does_not_take_it(change, scale, interrupted, cloud):
     model = land.LAND(**FLAT | {"random_state": 0} | change)
@@ -131,13 +130,34 @@ def test_another_fit_does_not_take_it(change, scale, interrupted, cloud):
     assert interrupted.read_bytes() == before
 
 
-@pytest.mark.parametrize("contents", [b"", b"{}", b"[1]", b"\x00\xff", b'"text"'])
-def test_other_files_are_left_alone(contents, cloud, tmp_path):
-    path = tmp_path / "fit.checkpoint"
-    path.write_bytes(contents)
-    with pytest.raises(ValueError, match="is not a checkpoint"):
-        land.LAND(**FLAT).fit(cloud, checkpoint=path)
-    assert path.read_bytes() == contents
+def test_other_files_are_left_alone(flat, cloud, interrupted):
+    model_file = interrupted.with_name("model")
+    flat.save(model_file)
+    whole = interrupted.read_bytes()
+    for contents in (b"", b"{}", whole[:-9], model_file.read_bytes()):
+        interrupted.write_bytes(contents)
+        with pytest.raises(ValueError, match="is not a checkpoint"):
+            land.LAND(**FLAT).fit(cloud, checkpoint=interrupted)
+        assert interrupted.read_bytes() == contents
+
+
+def test_changed_bytes_are_noticed(interrupted):
+    """A fit never goes on from other numbers than those that were kept."""
+    whole = interrupted.read_bytes()
+    contents, _ = read_archive(interrupted)
+    refused = 0
+    for position in np.random.default_rng(0).integers(len(whole), size=200):
+        changed = bytearray(whole)
+        changed[position] ^= 1
+        interrupted.write_bytes(changed)
+        try:
+            opened = Checkpoint.open(interrupted, contents["fingerprint"], [1])
+        except ValueError:
+            refused += 1
+            continue
+        assert opened.progress == contents["progress"]
+        assert opened.entropy == contents["entropy"]
+    assert refused > 150
 
 
 def test_a_folder_that_does_not_exist(cloud, tmp_path):
@@ -149,16 +169,17 @@ def test_a_full_disk_costs_a_warning_and_not_the_fit(data, tmp_path, monkeypatch
     path = tmp_path / "fit.checkpoint"
     written = []
 
-    def write(self):
-        written.append(self.progress)
+    def full(descriptor):
+        written.append(descriptor)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module.Checkpoint, "_write", write)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.warns(RuntimeWarning, match="No space left on device") as caught:
         model = make("one").fit(data["one"], checkpoint=path)
     assert len(written) > 1
     assert len(caught) == 1
     assert model.converged_
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_restarts_have_none(cloud, tmp_path):
@@ -171,9 +192,9 @@ def test_a_metric_with_a_table_belongs_to_the_same_fit():
     data = land.datasets.make_half_ellipse(450, random_state=0)
     metric = LocalDiagonalMetric(data, 0.5, 0.1)
     model = land.LAND(metric=metric)
-    before = module.fingerprint(model, metric, data, np.ones(450))
+    before = fingerprint(model, metric, data, np.ones(450))
     table = metric.tabulated()
     assert np.any(metric.tensor(data) != table.tensor(data))  # else this shows nothing
-    assert module.fingerprint(model, table, data, np.ones(450)) == before
+    assert fingerprint(model, table, data, np.ones(450)) == before
     other = LocalDiagonalMetric(data, 0.5, 0.2)
-    assert module.fingerprint(model, other, data, np.ones(450)) != before
+    assert fingerprint(model, other, data, np.ones(450)) != before

@@ -13,7 +13,7 @@ from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
 
 import land
-from land.estimators import chunks
+from land.estimators import scoring
 from land.estimators.parallel import spread
 from land.metrics import EuclideanMetric, FunctionMetric
 
@@ -40,7 +40,7 @@ def cluster():
 @pytest.fixture
 def many_chunks(monkeypatch):
     """Eight rows to a chunk, so that little data are many jobs."""
-    monkeypatch.setattr(chunks, "_MOST_ROWS", 8)
+    monkeypatch.setattr(scoring, "CHUNKS", scoring.ChunkSize(rows=8))
 
 
 @pytest.fixture(scope="module")

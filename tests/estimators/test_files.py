@@ -1,5 +1,6 @@
 """Model files: what is loaded is what was saved."""
 
+import copy
 import dataclasses
 import errno
 import json
@@ -15,27 +16,11 @@ from sklearn.exceptions import NotFittedError
 
 import land
 from land.estimators.archive import replacing
-from land.estimators.fields import FIELDS
 from land.estimators.files import load_with_extra
 from land.fitting import Step
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
 FAST = {"n_samples": 300, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def moons():
-    return land.datasets.make_two_moons(60, random_state=0)[0]
-
-
-@pytest.fixture(scope="module")
-def mixture(moons):
-    return land.LANDMixture(2, method="least_squares", **FAST).fit(moons)
-
-
-@pytest.fixture(scope="module")
-def clusters(moons):
-    return land.RiemannianKMeans(2, random_state=0).fit(moons)
 
 
 @pytest.fixture
@@ -57,42 +42,38 @@ def test_a_distribution_comes_back_bit_for_bit(arc_model, arc, file):
     )
 
 
-def test_copies_of_a_model_with_a_table_say_the_same_bit_for_bit(tmp_path):
-    """So many rows that sums over them come from a table, and so few that a score
-    would not be worth one."""
-    data = land.datasets.make_half_ellipse(450, random_state=0)
-    model = land.LAND(sigma=0.5, method="least_squares", **FAST).fit(data)
-    assert model.metric_.is_tabulated
+def test_the_table_of_a_metric_comes_back_bit_for_bit(moons_clusters, moons, tmp_path):
+    model = copy.copy(moons_clusters)
+    model.metric_ = model.metric_.tabulated()
+    tensors = model.metric_.tensor(moons)
+    assert np.any(tensors != moons_clusters.metric_.tensor(moons))  # it matters
     model.save(tmp_path / "model")
-    copies = [pickle.loads(pickle.dumps(model)), land.load(tmp_path / "model")]
-    samples, scores = model.sample(20, random_state=3), model.score_samples(data[:20])
-    for copy in copies:
-        np.testing.assert_array_equal(copy.sample(20, random_state=3), samples)
-        np.testing.assert_array_equal(copy.score_samples(data[:20]), scores)
+    for each in (pickle.loads(pickle.dumps(model)), land.load(tmp_path / "model")):
+        np.testing.assert_array_equal(each.metric_.tensor(moons), tensors)
 
 
-def test_a_mixture_comes_back_bit_for_bit(mixture, moons, tmp_path):
-    mixture.save(tmp_path / "model")
+def test_a_mixture_comes_back_bit_for_bit(moons_mixture, moons, tmp_path):
+    moons_mixture.save(tmp_path / "model")
     loaded = land.load(tmp_path / "model")
-    np.testing.assert_array_equal(
-        loaded.score_samples(moons), mixture.score_samples(moons)
-    )
-    np.testing.assert_array_equal(
-        loaded.predict_proba(moons), mixture.predict_proba(moons)
-    )
-    for mine, theirs in zip(loaded.sample(9, 1), mixture.sample(9, 1), strict=True):
+    for name in ("score_samples", "predict_proba"):
+        np.testing.assert_array_equal(
+            getattr(loaded, name)(moons), getattr(moons_mixture, name)(moons)
+        )
+    for mine, theirs in zip(
+        loaded.sample(9, 1), moons_mixture.sample(9, 1), strict=True
+    ):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_clusters_come_back_bit_for_bit(clusters, moons, tmp_path):
-    clusters.save(tmp_path / "model")
+def test_clusters_come_back_bit_for_bit(moons_clusters, moons, tmp_path):
+    moons_clusters.save(tmp_path / "model")
     loaded = land.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict(moons), clusters.predict(moons))
-    np.testing.assert_array_equal(loaded.labels_, clusters.labels_)
-    assert loaded.labels_.dtype == clusters.labels_.dtype
+    np.testing.assert_array_equal(loaded.predict(moons), moons_clusters.predict(moons))
+    np.testing.assert_array_equal(loaded.labels_, moons_clusters.labels_)
+    assert loaded.labels_.dtype == moons_clusters.labels_.dtype
 
 
-@pytest.mark.parametrize("name", ["arc_model", "mixture", "clusters"])
+@pytest.mark.parametrize("name", ["arc_model", "moons_mixture", "moons_clusters"])
 def test_every_attribute_survives(name, request, tmp_path):
     """A new fitted attribute must be added to land.estimators.fields."""
     model = request.getfixturevalue(name)
@@ -114,12 +95,6 @@ def test_history_survives(arc_model, file):
         assert dataclasses.replace(mine, means=0) == dataclasses.replace(
             theirs, means=0
         )
-
-
-def test_every_part_of_a_step_is_stored():
-    parts = {f"history_.{each.name}" for each in dataclasses.fields(Step)}
-    # All steps of a history are of the fit itself, which is the default.
-    assert parts - {"history_.stage"} <= FIELDS["LAND"].keys()
 
 
 def test_parameters_survive(cloud, tmp_path):
@@ -173,9 +148,10 @@ def double(x):
     return 2.0 + 0.0 * x
 
 
-def test_a_metric_of_ones_own_is_handed_in_again(cloud, tmp_path):
+def test_a_metric_of_ones_own_is_handed_in_again(flat, tmp_path):
     metric = FunctionMetric(double, 2)
-    model = land.LAND(metric=metric, method="least_squares", **FAST).fit(cloud)
+    model = copy.copy(flat).set_params(metric=metric)
+    model.metric_ = metric
     model.save(tmp_path / "model")
     with pytest.raises(land.ModelFileError, match=r"land\.load\(path, metric=\.\.\.\)"):
         land.load(tmp_path / "model")
@@ -185,10 +161,7 @@ def test_a_metric_of_ones_own_is_handed_in_again(cloud, tmp_path):
     with pytest.raises(land.ModelFileError, match="in 2 dimensions"):
         land.load(tmp_path / "model", metric=EuclideanMetric(3))
     loaded = land.load(tmp_path / "model", metric=metric)
-    assert loaded.metric is metric
-    np.testing.assert_array_equal(
-        loaded.score_samples(cloud), model.score_samples(cloud)
-    )
+    assert loaded.metric is loaded.metric_ is metric
 
 
 def test_a_stored_metric_is_not_handed_in_again(file):
@@ -203,8 +176,6 @@ def test_extra_survives(arc_model, tmp_path):
     assert loaded.keys() == extra.keys()
     assert loaded["columns"] == ["a", "b"]
     np.testing.assert_array_equal(loaded["shift"], [1.0, 2.0])
-    with pytest.raises(ValueError, match="names of letters"):
-        arc_model.save(tmp_path / "model", extra={"../x": 1})
 
 
 def test_standardised_columns_are_not_forgotten(arc_model, tmp_path):
@@ -225,10 +196,10 @@ def test_numpy_reads_the_file_without_pickle(arc_model, file):
         assert json.loads(members["header.json"])["format"] == "land-model"
 
 
-def test_jax_arrays_as_parameters(cloud, tmp_path):
-    model = land.LAND(init=jnp.array([3.0, -1.0]), method="least_squares", **FAST)
-    model.fit(cloud).save(tmp_path / "model")
-    assert isinstance(land.load(tmp_path / "model").init, np.ndarray)
+def test_jax_arrays_as_parameters(flat, tmp_path):
+    model = copy.copy(flat).set_params(init=jnp.array([3.0, -1.0]))
+    model.save(tmp_path / "model")
+    assert land.load(tmp_path / "model").init == [3.0, -1.0]
 
 
 # What cannot be saved.

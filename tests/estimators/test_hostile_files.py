@@ -40,26 +40,41 @@ def replace_member(file, name, content, compression=zipfile.ZIP_STORED):
             archive.writestr(each, value)
 
 
+METRIC = {"kind": "LocalDiagonalMetric", "learned": True, "table": False}
+STEP = {
+    "iteration": 0,
+    "objective": 1.0,
+    "means": [[0.0, 0.0]],
+    "n_log_maps": 1,
+    "n_exp_maps": 1,
+    "seconds": 1.0,
+}
 HEADERS = {
     "format": ({"format": "other"}, "not a land model file"),
-    "older": ({"version": 1}, "version 1 of the format.*fit the model again"),
-    "newer": ({"version": 3}, "version 3 of the format"),
-    "version": ({"version": "2"}, "version '2' of the format"),
+    "older": ({"version": 2}, "version 2 of the format.*fit the model again"),
+    "newer": ({"version": 4}, "version 4 of the format"),
+    "version": ({"version": "3"}, "version '3' of the format"),
     "class": ({"class": "os.system"}, "unknown class, 'os.system'"),
     "list": ({"class": []}, "malformed header"),
     "parameters": ({"parameters": {"evil": 1}}, "unknown parameter, 'evil'"),
     "callback": ({"parameters": {"callback": 1}}, "unknown parameter, 'callback'"),
     "nested": ({"parameters": {"init": {"array": "mean_"}}}, "must be a number"),
-    "words": ({"parameters": {"volume": "other"}}, "'volume' must not be 'other'"),
+    "init": ({"parameters": {"init": ["a", "b"]}}, "init must be an array of real"),
+    "choice": ({"parameters": {"volume": "other"}}, "'volume' must not be 'other'"),
     "numbers": ({"parameters": {"sigma": [1]}}, "'sigma' must be a number"),
-    "fitted": ({"fitted": {}}, "malformed header .*n_features_in_"),
-    "metric": ({"metric": {"learned": False, "kind": "x"}}, "unknown metric, 'x'"),
+    "history": ({"history": [1]}, "malformed header"),
+    "step": ({"history": [{"iteration": 1}]}, "malformed header"),
+    "means": ({"history": [STEP | {"means": [0.0]}]}, "history does not go with"),
+    "text": ({"history": [STEP | {"seconds": [1]}]}, "history does not go with"),
+    "metric": ({"metric": METRIC | {"kind": "x"}}, "unknown metric, 'x'"),
+    "learned": ({"metric": METRIC | {"learned": 1}}, "must be true or false"),
     "flat": (
-        {"metric": {"learned": True, "kind": "EuclideanMetric"}},
-        r"unexpected arrays: \['metric.data'\]",
+        {"metric": METRIC | {"kind": "EuclideanMetric"}},
+        r"unexpected arrays: \['metric.data', 'metric.rho', 'metric.sigma'\]",
     ),
     "names": ({"feature_names": ["one"]}, "one string for each"),
-    "extra": ({"extra": {"a": {"array": "mean_"}}}, "malformed header"),
+    "words": ({"feature_names": "ab"}, "one string for each"),
+    "extra": ({"extra": [1]}, "malformed header"),
 }
 
 
@@ -74,10 +89,11 @@ def test_unexpected_headers_are_refused(file, case):
 
 
 NUMBERS = {
-    "n_features_in_": [3, 0, -1, True, 2.0, "2", 10**30, None],
-    "n_iter_": [-1, True, 1.0, 2**63],
-    "converged_": [1, "yes", None],
-    "log_constant_": ["nan", 1, None, [1.0]],
+    "n_features_in_": [3, 0, -1, True, 2.0, [2]],
+    "n_iter_": [-1, True, 1.0],
+    "converged_": [1, 1.0, [True]],
+    "log_constant_": [np.nan, 1, [1.0]],
+    "metric.sigma": [np.inf, -1.0, 0.0],
     "unknown_": [1],
 }
 
@@ -85,20 +101,19 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_unexpected_numbers_are_refused(file, name):
     for value in NUMBERS[name]:
-        rewrite(
-            file, lambda header, arrays, v=value: header["fitted"].update({name: v})
-        )
+        number = np.asarray(value)
+        rewrite(file, lambda header, arrays, v=number: arrays.update({name: v}))
         with pytest.raises(land.ModelFileError):
             land.load(file)
 
 
 def test_a_missing_part_is_refused(file):
-    parts = list(read_archive(file)[0])
-    for part in parts:
+    content = file.read_bytes()
+    header, arrays = read_archive(file)
+    for part in [*header, *arrays]:
         if part == "land":
             continue
-        content = file.read_bytes()
-        rewrite(file, lambda header, arrays, part=part: header.pop(part))
+        rewrite(file, lambda *parts, name=part: [each.pop(name, 0) for each in parts])
         with pytest.raises(land.ModelFileError):
             land.load(file)
         file.write_bytes(content)
@@ -111,7 +126,6 @@ ARRAYS = {
     "type": ("mean_", np.zeros(2, int), "mean_ must hold <f8, got int64"),
     "indefinite": ("covariance_", -np.eye(2), "positive definite"),
     "skew": ("precision_", np.array([[1.0, 1e-3], [0.0, 1.0]]), "symmetric"),
-    "history": ("history_.objective", np.zeros(1), "does not go with"),
     "data": ("metric.data", np.zeros((5, 3)), "metric.data has shape"),
     "infinite": ("metric.data", np.full((5, 2), np.inf), "metric.data must be finite"),
     "empty": ("metric.data", np.zeros((0, 2)), "metric.data has shape"),
@@ -127,12 +141,10 @@ def test_unexpected_arrays_are_refused(file, case):
         land.load(file)
 
 
-def test_shares_that_are_none_are_refused(cloud, tmp_path):
+def test_shares_that_are_none_are_refused(moons_mixture, tmp_path):
     file = tmp_path / "model"
-    options = {"method": "least_squares", "n_samples": 100, "random_state": 0}
-    mixture = land.LANDMixture(2, sigma=1.0, rho=0.1, **options).fit(cloud)
     for shares in ([0.5, 0.6], [-0.5, 1.5]):
-        mixture.save(file)
+        moons_mixture.save(file)
         rewrite(file, lambda h, arrays, s=shares: arrays.update(weights_=np.array(s)))
         with pytest.raises(land.ModelFileError, match="weights_"):
             land.load(file)
@@ -201,28 +213,6 @@ def test_other_files_are_refused(tmp_path, content):
     (tmp_path / "model").write_bytes(content)
     with pytest.raises(land.ModelFileError, match="not a land model file"):
         land.load(tmp_path / "model")
-
-
-def test_damaged_files_are_refused_or_read_as_they_were(arc_model, file):
-    """Lost or changed bytes never give other numbers, or another kind of error."""
-    content = file.read_bytes()
-    rng = np.random.default_rng(0)
-    for trial in range(300):
-        if trial % 3 == 0:
-            damaged = content[: rng.integers(len(content))]
-        else:
-            position = int(rng.integers(len(content)))
-            if trial % 3 == 1:  # the directory is at the end, and a small part of it
-                position = len(content) - 1 - position % 2500
-            changed = content[position] ^ int(rng.integers(1, 256))
-            damaged = content[:position] + bytes([changed]) + content[position + 1 :]
-        file.write_bytes(damaged)
-        try:
-            loaded = land.load(file)
-        except land.ModelFileError:
-            continue
-        np.testing.assert_array_equal(loaded.mean_, arc_model.mean_)
-        np.testing.assert_array_equal(loaded.metric_.data, arc_model.metric_.data)
 
 
 def test_deeply_nested_headers_are_refused(file):

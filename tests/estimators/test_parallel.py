@@ -7,8 +7,8 @@ import joblib
 import numpy as np
 import pytest
 
-from land.estimators.chunks import in_chunks
 from land.estimators.parallel import spread
+from land.estimators.scoring import ChunkSize, in_chunks
 
 lost: list[int] = []
 
@@ -72,8 +72,9 @@ def test_jobs_do_not_spread_any_further(threads):
     assert [result for _, result in found] == [1] * 4
 
 
-def test_chunks_are_the_same_for_any_number_of_jobs(threads):
-    rows = np.random.default_rng(0).normal(size=(3000, 2))
+def test_chunks_are_the_same_for_any_number_of_jobs(threads, monkeypatch):
+    monkeypatch.setattr("land.estimators.scoring.CHUNKS", ChunkSize(rows=8))
+    rows = np.random.default_rng(0).normal(size=(30, 2))
 
     def about_their_mean(rows):  # depends on what is in a chunk
         return rows - rows.mean(axis=0)

@@ -1,6 +1,7 @@
 """Choice of components and sigma: flat space has a known answer."""
 
-import importlib
+import sys
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,6 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import train_test_split
 
 import land
-from land.estimators import selection
 from land.estimators.selection import Selection, select
 from land.metrics import EuclideanMetric
 
@@ -21,6 +21,7 @@ COLUMNS = [
     "aic",
     "bic",
     "held_out",
+    "f_measure",
     "objective",
     "seconds",
     "converged",
@@ -45,7 +46,12 @@ def flat_template(**parameters):
 @pytest.fixture(scope="module")
 def found(pair):
     return select(
-        pair, (1, 2, 3), estimator=flat_template(), held_out=True, random_state=0
+        pair,
+        (1, 2, 3),
+        estimator=flat_template(),
+        labels=["a"] * 29 + [None] + ["b"] * 30,
+        held_out=True,
+        random_state=0,
     )
 
 
@@ -72,6 +78,8 @@ def test_table_has_a_row_for_each_candidate(found):
     assert (found.table["seconds"] > 0.0).all()
     assert found.table[["sigma", "rho"]].isna().all(axis=None)  # the metric was given
     assert found.criterion == "bic"
+    assert not found.at_edge
+    assert not found.interrupted
     chosen = found.table.iloc[found.table["bic"].argmin()]
     for name in ("n_components", "log_likelihood", "aic", "bic", "held_out", "error"):
         assert found.best[name] == chosen[name]
@@ -111,45 +119,102 @@ def _seed_holding_out(row, n):
     raise AssertionError
 
 
-def test_criteria_decide(monkeypatch, pair):
-    values = {1: (3.0, 1.0, -1.0), 2: (1.0, 2.0, -2.0), 3: (2.0, 3.0, -0.5)}
+def test_clusters_are_compared_with_labels(found):
+    # One cluster holds 29 and 30 rows of two classes; two are the classes themselves.
+    one = 29 / 59 * 58 / (29 + 59) + 30 / 59 * 60 / (30 + 59)
+    np.testing.assert_allclose(found.table["f_measure"][:2], [one, 1.0])
+    assert found.table["f_measure"][2] < 1.0
 
-    def fake(model, X, parts):
-        row = selection._empty_row(model)
-        bic, aic, held_out = values[model.n_components]
-        row.update(bic=bic, aic=aic, held_out=held_out)
-        return selection._Candidate(row, model)
 
-    monkeypatch.setattr(selection, "_fit_candidate", fake)
-    chosen = {
-        criterion: select(pair, (1, 2, 3), criterion=criterion).best["n_components"]
-        for criterion in ("bic", "aic", "held_out")
+def test_further_parameters_take_the_place_of_the_templates(pair):
+    template = flat_template(n_samples=500, covariance_type="full")
+    given = {"method": "least_squares", "covariance_type": "spherical"}
+    found = select(pair, 1, estimator=template, random_state=0, **given)
+    assert found.model.covariance_type == "spherical"
+    assert found.model.method == "least_squares"
+    assert found.model.n_samples == 500
+    assert template.covariance_type == "full"
+    with pytest.raises(ValueError, match="Invalid parameter 'volum'"):
+        select(pair, 1, volum="paper")
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ((1, 2), "components, 2, is the largest that was tried; try more"),
+        ((2, 3), "components, 2, is the smallest that was tried; try fewer"),
+    ],
+)
+def test_a_choice_at_the_edge_of_the_range_says_so(pair, counts, message):
+    template = flat_template(method="least_squares")
+    with pytest.warns(UserWarning, match=message):
+        found = select(pair, counts, estimator=template, random_state=0)
+    assert found.at_edge
+
+
+class Told(land.LANDMixture):
+    """Has the scores that it is told, by its number of components."""
+
+    scores: ClassVar[dict[int, tuple[float, float, float]]] = {}
+
+    def fit(self, X, y=None):
+        self.interrupted_, self.converged_ = False, True
+        self.objective_, self.n_failed_log_maps_ = 0.0, 0
+        self.sigma_ = np.nan if self.sigma == "auto" else self.sigma
+        self.n_rows_ = len(X)
+        return self
+
+    @property
+    def n_parameters_(self):
+        return self.scores[self.n_components][1]
+
+    def score_samples(self, X, measure="lebesgue"):
+        which = 0 if len(X) == self.n_rows_ else 2
+        return np.full(len(X), self.scores[self.n_components][which] / len(X))
+
+
+@pytest.mark.filterwarnings("ignore:the chosen number of components")
+def test_criteria_decide(pair):
+    # Log likelihood, number of parameters, and the same of held-out rows.
+    Told.scores = {1: (-9.0, 1, -3.0), 2: (-7.0, 2, -4.0), 3: (-5.5, 3, -2.0)}
+    penalty = np.log(len(pair))
+    expected = {
+        name: min((1, 2, 3), key=lambda k, f=f: f(*Told.scores[k]))
+        for name, f in {
+            "bic": lambda total, count, _: penalty * count - 2 * total,
+            "aic": lambda total, count, _: 2 * count - 2 * total,
+            "held_out": lambda total, count, rest: -rest,
+        }.items()
     }
-    assert chosen == {"bic": 2, "aic": 1, "held_out": 3}
-    values[2] = values[1] = (0.0, 0.0, 0.0)
-    assert select(pair, (3, 2, 1)).best["n_components"] == 2  # the first of equals
+    assert len(set(expected.values())) > 1
+    for criterion, best in expected.items():
+        chosen = select(pair, (1, 2, 3), estimator=Told(), criterion=criterion)
+        assert chosen.best["n_components"] == best
 
 
-def test_grid_is_the_product_without_repetitions(monkeypatch, pair):
-    seen = []
+def test_grid_is_the_product_without_repetitions(pair):
+    Told.scores = dict.fromkeys((1, 2, 3), (0.0, 1, 0.0))
+    template = Told(sigma=0.7, rho=0.1, random_state=5)
 
-    def fake(model, X, parts):
-        seen.append((model.n_components, model.sigma, model.rho, model.random_state))
-        row = selection._empty_row(model) | {"bic": 0.0}
-        return selection._Candidate(row, model)
+    def models(*arguments, **options):
+        with pytest.warns(UserWarning, match="largest"):
+            return select(pair, *arguments, estimator=template, **options)
 
-    monkeypatch.setattr(selection, "_fit_candidate", fake)
-    template = land.LANDMixture(sigma=0.7, rho=0.1, random_state=5)
-    table = select(pair, [2, 1, 2], ("auto", np.float64(0.5)), estimator=template).table
-    assert table["n_components"].tolist() == [2, 2, 1, 1]
-    assert seen == [(k, s, 0.1, 5) for k in (2, 1) for s in ("auto", 0.5)]
-    seen.clear()
-    select(pair, range(1, 3), estimator=template, random_state=9)
-    assert seen == [(1, 0.7, 0.1, 9), (2, 0.7, 0.1, 9)]
-    seen.clear()
-    select(pair, 3, 2.0, random_state=np.random.RandomState(0))
-    select(pair, np.array([3]), "auto")
-    assert [each[:2] for each in seen] == [(3, 2.0), (3, "auto")]
+    found = models([2, 1, 2], ("auto", np.float64(0.5)))
+    assert found.table["n_components"].tolist() == [2, 2, 1, 1]
+    np.testing.assert_array_equal(found.table["sigma"], [np.nan, 0.5] * 2)
+    # The first of equals; rho and the seed are those of the template.
+    assert (found.model.n_components, found.model.sigma) == (2, "auto")
+    assert (found.model.rho, found.model.random_state) == (0.1, 5)
+    found = models(range(2, 0, -1), random_state=9)
+    assert (found.model.sigma, found.model.random_state) == (0.7, 9)
+    for source in (np.random.RandomState, np.random.default_rng):
+        seeds = [
+            select(pair, 3, 2.0, estimator=Told(), random_state=source(seed)).model
+            for seed in (0, 0, 1)
+        ]
+        first, second, third = (model.random_state for model in seeds)
+        assert first == second != third
     assert template.get_params()["n_components"] == 1  # the template is as it was
 
 
@@ -203,6 +268,7 @@ def test_silent_unless_asked(pair, capsys):
     [
         (flat_template(metric=EuclideanMetric(3)), "metric has dimension 3"),
         (land.LANDMixture(rho=0.0), "rho must be positive"),
+        (land.LANDMixture(sigma="no"), "sigma must be 'auto'"),
     ],
 )
 def test_all_failed(pair, template, message):
@@ -210,39 +276,30 @@ def test_all_failed(pair, template, message):
         select(pair, (1, 2), estimator=template)
 
 
-def test_candidates_without_a_finite_score_are_not_chosen(monkeypatch, pair):
-    whole = land.LANDMixture.score_samples
-
-    def lossy(self, X, measure="lebesgue"):
-        values = whole(self, X, measure)
-        values[0] = np.nan if self.n_components == 2 else values[0]
-        return values
-
-    monkeypatch.setattr(land.LANDMixture, "score_samples", lossy)
-    found = select(pair, (1, 2), estimator=flat_template(), random_state=0)
-    assert found.best["n_components"] == 1
+def test_candidates_without_a_finite_score_are_not_chosen(pair):
+    Told.scores = {1: (-9.0, 1, 0.0), 2: (np.nan, 1, 0.0)}
+    assert select(pair, (1, 2), estimator=Told()).best["n_components"] == 1
     with pytest.raises(RuntimeError, match="none of 1 candidates has a finite bic"):
-        select(pair, 2, estimator=flat_template(), random_state=0)
+        select(pair, 2, estimator=Told())
 
 
 def test_warnings_are_kept_for_all_and_repeated_for_the_chosen(pair):
     X = pair * [1.0, 0.0]
     template = flat_template(method="least_squares")
     with pytest.warns(RuntimeWarning, match="the chosen model warns: X is constant"):
-        found = select(X, (1, 2), estimator=template, random_state=0)
+        found = select(X, (1, 2, 3), estimator=template, random_state=0)
     assert found.table["warnings"].str.contains("constant in column").all()
     assert (found.table["error"] == "").all()
 
 
 def test_interrupt_keeps_the_finished_candidates(pair):
     template = flat_template(callback=_interrupt_fit_number(2))
-    with pytest.warns(UserWarning, match="interrupted after 1 of 3 candidates"):
+    with pytest.warns(
+        UserWarning, match=r"ended after 1 of 3 candidates \(interrupted\)"
+    ):
         found = select(pair, (1, 2, 3), estimator=template, random_state=0)
     assert found.best["n_components"] == 1
-    assert found.table["error"].tolist() == [
-        "",
-        *2 * ["interrupted before it was fitted"],
-    ]
+    assert found.table["error"].tolist() == ["", "interrupted", "interrupted"]
     assert found.interrupted is True
 
 
@@ -267,68 +324,61 @@ def _interrupt_fit_number(number):
     return callback
 
 
-def test_a_broken_pool_does_not_lose_the_finished(monkeypatch, pair):
-    whole = selection._fit_candidate
+def test_a_broken_pool_does_not_lose_the_finished(pair, monkeypatch):
+    Told.scores = {1: (0.0, 1, 0.0)}
 
-    def dying(model, X, parts):
-        if model.n_components == 2:
-            raise SystemError("killed")
-        return whole(model, X, parts)
+    def spread(fit, models, n_jobs):
+        yield 0, fit(models[0])
+        raise SystemError("killed")
 
-    monkeypatch.setattr(selection, "_fit_candidate", dying)
-    with pytest.warns(RuntimeWarning, match="only 1 of 2 candidates.*killed"):
-        found = select(pair, (1, 2), estimator=flat_template(), random_state=0)
+    monkeypatch.setattr("land.estimators.selection.spread", spread)
+    with pytest.warns(RuntimeWarning, match=r"ended after 1 of 2 candidates.*killed"):
+        found = select(pair, (1, 2), estimator=Told())
     assert found.best["n_components"] == 1
     assert found.table["error"].tolist() == ["", "SystemError: killed"]
 
 
 @pytest.mark.slow  # each process compiles for itself
 def test_processes_give_the_same(found, pair):
-    other = select(pair, (1, 2), estimator=flat_template(), random_state=0, n_jobs=2)
-    same = [name for name in COLUMNS if name not in ("seconds", "held_out")]
+    with pytest.warns(UserWarning, match="largest"):
+        other = select(
+            pair, (1, 2), estimator=flat_template(), random_state=0, n_jobs=2
+        )
+    other_fits = ("seconds", "held_out", "f_measure")
+    same = [name for name in COLUMNS if name not in other_fits]
     pd.testing.assert_frame_equal(other.table[same], found.table[same][:2], rtol=1e-6)
     np.testing.assert_allclose(other.model.means_, found.model.means_, rtol=1e-6)
     np.testing.assert_array_equal(other.model.predict(pair), found.model.predict(pair))
 
 
-def test_without_pandas(found, pair, monkeypatch):
-    real = importlib.import_module
-
-    def absent(name, package=None):
-        if name == "pandas":
-            raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
-        return real(name, package)
-
-    monkeypatch.setattr(importlib, "import_module", absent)
-    plain = select(pair, (1, 2), estimator=flat_template(), random_state=0)
+def test_without_pandas(pair, monkeypatch):
+    Told.scores = dict.fromkeys((1, 2), (0.0, 1, 0.0))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    plain = select(pair, (1, 2), estimator=Told())
     assert isinstance(plain.table, list)
     assert [list(row) for row in plain.table] == [COLUMNS] * 2
-    assert plain.table[1] == plain.best
-    assert plain.best["bic"] == found.best["bic"]
+    assert plain.best["bic"] == plain.table[0]["bic"] == np.log(60)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_components": ()}, "n_components must have at least one value"),
+        ({"n_components": ()}, "'n_components' need to be a non-empty"),
         ({"n_components": (1, 0)}, "n_components must be at least 1, got 0"),
         ({"n_components": (1, 2.5)}, "n_components must be an integer, got 2.5"),
         ({"n_components": "two"}, "n_components must be an integer, got 'two'"),
         ({"n_components": None}, "n_components must be an integer, got None"),
-        ({"sigma": []}, "sigma must have at least one value"),
-        ({"sigma": (0.1, "best")}, "sigma must be 'auto' or positive.*'best'"),
-        ({"sigma": (0.1, -1.0)}, "sigma must be positive and finite, got -1"),
+        ({"sigma": []}, "'sigma' need to be a non-empty"),
         ({"sigma": 0.1, "estimator": flat_template()}, "sigma has no effect"),
-        ({"estimator": land.LANDMixture(sigma=-1.0)}, "sigma must be positive"),
-        ({"estimator": land.LANDMixture(sigma="no")}, "sigma must be 'auto'"),
+        ({"labels": [1, 2]}, "labels must have one entry for each row of X, 60, got 2"),
+        ({"labels": [None] * 60}, "labels must be known"),
         ({"estimator": land.LAND()}, "estimator must be an instance of land.LANDMix"),
         ({"estimator": land.LANDMixture}, "estimator must be an instance of"),
         ({"criterion": "silhouette"}, "criterion must be one of 'bic', 'aic', 'held"),
         ({"criterion": None}, "criterion must be one of"),
         ({"held_out": 0.3}, "held_out must be True or False"),
-        ({"test_size": 1.0}, "test_size must be between 0 and 1"),
-        ({"test_size": 0.0}, "test_size must be positive"),
-        ({"criterion": "held_out", "test_size": 0.99}, "leaves 0 of 60 rows to fit"),
+        ({"held_out": True, "test_size": 1.0}, "'test_size' parameter"),
+        ({"held_out": True, "test_size": 0.99}, "train set will be empty"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
         ({"n_jobs": 1.5}, "n_jobs must be None or an integer"),
         ({"random_state": "seed"}, "seed"),

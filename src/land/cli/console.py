@@ -112,7 +112,7 @@ class Console:
         self.progress(f"{search}step {step.iteration}  objective {step.objective:.6g}")
 
     def rows(self, done: int, total: int) -> None:
-        """Hear of rows that are done; a listener of `land.estimators.chunks`."""
+        """Show how many rows are done, as `land.estimators.scoring` reports it."""
         filled = _BAR * done // total
         bar = "#" * filled + "." * (_BAR - filled)
         self.progress(f"[{bar}] {done} of {total} rows")

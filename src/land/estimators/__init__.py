@@ -1,8 +1,7 @@
 """scikit-learn estimators: validate, call, store."""
 
-from land.estimators.agreement import f_measure
 from land.estimators.archive import ModelFileError
-from land.estimators.clustering import RiemannianKMeans
+from land.estimators.clustering import RiemannianKMeans, f_measure
 from land.estimators.distribution import LAND
 from land.estimators.files import load
 from land.estimators.mixture import LANDMixture

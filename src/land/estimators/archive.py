@@ -17,17 +17,27 @@ import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+PathLike = str | os.PathLike[str]
+Arrays = dict[str, np.ndarray]
+
 _HEADER = "header.json"
 _DTYPES = ("<f8", "<i8", "<i4", "|b1")
-_MOST_MEMBERS = 1000
-_LARGEST_HEADER = 2**24
-# Equal contents give equal bytes: the archive's format cannot do without a date.
+# Equal contents give equal bytes: the zip format cannot do without a date.
 _DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What a file may ask of the reader; models stay far below."""
+
+    members: int = 1000
+    header: int = 2**26  # parsed JSON takes some twenty times the memory of its text
 
 
 class ModelFileError(ValueError):
@@ -35,25 +45,20 @@ class ModelFileError(ValueError):
 
 
 def write_archive(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
+    path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
     """Write header and arrays to `path`, all of them or nothing."""
-    text = json.dumps(header, indent=1, allow_nan=False).encode()
+    text = json.dumps(header, indent=1).encode()
     with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
         for name, array in arrays.items():
             buffer = io.BytesIO()
             plain = array.astype(array.dtype.newbyteorder("<"), copy=False)
             np.lib.format.write_array(buffer, plain, (1, 0), allow_pickle=False)
-            member = zipfile.ZipInfo(f"{name}.npy", _DATE)
-            archive.writestr(member, buffer.getbuffer())
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getbuffer())
 
 
-def read_archive(
-    path: str | os.PathLike[str],
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_archive(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     """Read what `write_archive` wrote; refuse everything else.
 
     Raises
@@ -76,7 +81,7 @@ def read_archive(
             if not isinstance(header, dict):
                 raise ModelFileError("the header is not a JSON object")
             arrays = {
-                member.removesuffix(".npy"): _array(member, content)
+                member.removesuffix(".npy"): _array(content)
                 for member, content in contents.items()
             }
         except Exception as error:  # whatever a crafted file makes the parsers raise
@@ -88,7 +93,7 @@ def read_archive(
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: PathLike) -> Iterator[IO[bytes]]:
     """A stream whose contents take the place of `path` once all is written.
 
     Until then they are in a file of another name in the same folder, which is removed
@@ -97,7 +102,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
-        buffer = io.BytesIO()  # where a device is, cannot be told
+        buffer = io.BytesIO()  # a zip archive needs a stream that can seek
         yield buffer
         with target.open("wb") as stream:
             stream.write(buffer.getbuffer())
@@ -116,9 +121,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     """Contents of all members; `size` is that of the file."""
-    members = archive.infolist()
+    members, limits = archive.infolist(), _Limits()
     names = [member.filename for member in members]
-    if len(members) > _MOST_MEMBERS or len(set(names)) < len(names):
+    if len(members) > limits.members or len(set(names)) < len(names):
         raise ModelFileError("too many members, or two of the same name")
     if _HEADER not in names:
         raise ModelFileError(f"it has no {_HEADER}")
@@ -129,29 +134,23 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
             raise ModelFileError(
                 f"member {member.filename[:60]!r} is compressed or encrypted"
             )
-    if archive.getinfo(_HEADER).file_size > _LARGEST_HEADER:
+    if archive.getinfo(_HEADER).file_size > limits.header:
         raise ModelFileError("the header is too large")
     if sum(member.file_size for member in members) > size:
         raise ModelFileError("members are larger than the file")
     return {member.filename: archive.read(member) for member in members}
 
 
-def _array(name: str, content: bytes) -> np.ndarray:
+def _array(content: bytes) -> np.ndarray:
     """The array in a file of NumPy's format; its size is checked before it is made."""
     buffer = io.BytesIO(content)
     if np.lib.format.read_magic(buffer) != (1, 0):
-        raise ModelFileError(
-            f"{name[:60]!r} is in an unknown version of NumPy's format"
-        )
+        raise ModelFileError("an array is in an unknown version of NumPy's format")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(buffer)
     if dtype.str not in _DTYPES:
-        raise ModelFileError(
-            f"{name[:60]!r} holds {dtype}, which is not a plain number"
-        )
+        raise ModelFileError(f"an array holds {dtype}, which is not a plain number")
     plain = buffer.read()
     if math.prod(shape) * dtype.itemsize != len(plain) or min(shape, default=0) < 0:
-        raise ModelFileError(
-            f"{name[:60]!r} does not have the size of its shape {shape}"
-        )
+        raise ModelFileError(f"an array does not have the size of its shape {shape}")
     values = np.frombuffer(plain, dtype).astype(dtype.newbyteorder("="))
     return values.reshape(shape, order="F" if fortran_order else "C")

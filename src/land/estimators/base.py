@@ -24,11 +24,11 @@ from land._device import device
 from land._validation import check_count, check_points, check_positive
 from land.density.likelihood import Measure
 from land.density.nodes import Law, Reference, Volume, law_of
-from land.estimators.checkpoint import Checkpoint, PathLike, fingerprint
-from land.estimators.chunks import in_chunks
+from land.estimators.archive import PathLike
+from land.estimators.checkpoint import Checkpoint, fingerprint
 from land.estimators.parallel import check_n_jobs
 from land.estimators.restarts import Outcome
-from land.estimators.scoring import component_log_densities
+from land.estimators.scoring import component_log_densities, in_chunks
 from land.fitting import (
     COVARIANCE_TYPES,
     Baseline,

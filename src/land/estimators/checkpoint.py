@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
-import os
 import warnings
 from importlib.metadata import version
 from pathlib import Path
@@ -15,22 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from land.estimators.archive import replacing
+from land.estimators.archive import (
+    ModelFileError,
+    PathLike,
+    read_archive,
+    write_archive,
+)
 from land.metrics import LocalDiagonalMetric, Metric
 
 Array = NDArray[np.float64]
-PathLike = str | os.PathLike[str]
 
-_FORMAT, _VERSION = "land checkpoint", 3
+# Version 4: an archive, whose checksums tell if it is damaged.
+_FORMAT, _VERSION = "land checkpoint", 4
 # Parameters that do not change what is fitted; the metric is known by its values.
 _IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
+# Rows at which the tensors of a metric tell it from others.
 _PROBES = 16
 
 
 class Checkpoint:
     """A file with the progress of one fit: that of certain data with certain settings.
 
-    The file is JSON, and replaced as a whole, so that it is never half written.
+    It is replaced as a whole, so that it is never half written.
 
     Attributes
     ----------
@@ -70,8 +74,15 @@ class Checkpoint:
     def keep(self, progress: dict[str, Any]) -> None:
         """Write the progress; a failure costs a warning and not the fit."""
         self.progress = progress
+        contents = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "fingerprint": self.fingerprint,
+            "entropy": self.entropy,
+            "progress": progress,
+        }
         try:
-            self._write()
+            write_archive(self.path, contents, {})
         except OSError as error:
             if not self._warned:
                 warnings.warn(
@@ -82,37 +93,23 @@ class Checkpoint:
                 )
             self._warned = True
 
-    def _write(self) -> None:
-        contents = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "fingerprint": self.fingerprint,
-            "entropy": self.entropy,
-            "progress": self.progress,
-        }
-        with replacing(self.path) as stream:
-            stream.write(json.dumps(contents).encode())
-
     def _read(self) -> None:
         try:
-            contents = json.loads(self.path.read_bytes())
-            known = (contents["format"], contents["version"]) == (_FORMAT, _VERSION)
-            fingerprint = contents["fingerprint"]
-            self.entropy = [int(number) for number in contents["entropy"]]
-            self.progress = contents["progress"]
-        except (ValueError, TypeError, KeyError):
-            known = False
-        if not known:
+            contents, _ = read_archive(self.path)
+        except ModelFileError:
+            contents = {}
+        if (contents.get("format"), contents.get("version")) != (_FORMAT, _VERSION):
             raise ValueError(
                 f"{self.path} is not a checkpoint of this version of land, or it is "
                 "damaged; name another file, or delete it to start anew"
             )
-        if fingerprint != self.fingerprint:
+        if contents["fingerprint"] != self.fingerprint:
             raise ValueError(
                 f"the checkpoint {self.path} belongs to a fit of other data, with "
                 "other settings, or by another version of land; name another file, "
                 "or delete it to start anew"
             )
+        self.entropy, self.progress = contents["entropy"], contents["progress"]
 
 
 def fingerprint(
@@ -127,14 +124,11 @@ def fingerprint(
             # A generator has no name; what it gave is in the checkpoint.
             value = "" if name == "random_state" else np.asarray(value).tolist()
         digest.update(f" {name}={value!r}".encode())
-    for array in (data, weights, *_what_tells(metric, data)):
-        digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _what_tells(metric: Metric, data: Array) -> list[Array]:
-    """Arrays that tell a metric from others."""
     if type(metric) is LocalDiagonalMetric:
         # Not its tensors: their last digits depend on whether there is a table.
-        return [metric.data, np.array([metric.sigma, metric.rho])]
-    return [metric.tensor(data[:_PROBES])]
+        values = [metric.data, np.array([metric.sigma, metric.rho])]
+    else:
+        values = [metric.tensor(data[:_PROBES])]
+    for array in (data, weights, *values):
+        digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -13,8 +13,8 @@ from land.density.constant import as_generator
 from land.density.likelihood import Measure
 from land.density.nodes import Reference, Volume, cholesky
 from land.density.sampling import Draws, draw
+from land.estimators.archive import PathLike
 from land.estimators.base import RiemannianDensity, warn_about_points
-from land.estimators.checkpoint import PathLike
 from land.estimators.restarts import Outcome, attempt
 from land.estimators.scoring import Component, tangents_at
 from land.fitting import Estimate, FitProblem, Snapshot, fit_one

@@ -4,74 +4,79 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.metadata import version
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from land.estimators.archive import ModelFileError, read_archive, write_archive
+from land._validation import check_points
+from land.estimators.archive import (
+    Arrays,
+    ModelFileError,
+    PathLike,
+    read_archive,
+    write_archive,
+)
 from land.estimators.base import CHOICES, RiemannianEstimator
 from land.estimators.clustering import RiemannianKMeans
 from land.estimators.distribution import LAND
 from land.estimators.fields import (
-    NUMBER,
-    Arrays,
-    Field,
-    check_array,
-    check_number,
-    means_of,
-    pack_fitted,
-    unpack_fitted,
+    FIELDS,
+    METRIC_FIELDS,
+    fitted_arrays,
+    fitted_attributes,
+    take,
 )
 from land.estimators.mixture import LANDMixture
+from land.fitting import Step
 from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
 
-# Version 2: the default volume is the exact one, and "paper" means another.
-FORMAT, VERSION = "land-model", 2
+# Version 3: all fitted numbers are arrays, the history and parameters are JSON.
+FORMAT, VERSION = "land-model", 3
 
-CLASSES: dict[str, type[RiemannianEstimator]] = {
-    each.__name__: each for each in (LAND, LANDMixture, RiemannianKMeans)
-}
-# Parameters that mean nothing in another process.
-_NOT_STORED = ("callback", "n_jobs")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-# A metric is the same if its tensors at the means agree to this relative error.
+_CLASSES = {each.__name__: each for each in FIELDS}
+# Parameters that mean nothing in another process; the metric has its own entry.
+_NOT_STORED = ("callback", "n_jobs", "metric")
+_SCALARS = (bool, int, float, str, type(None))
+# A metric is the same if its tensors at the means agree to this relative error: more
+# than rounding on another machine, and far less than another function would give.
 _SAME_METRIC = 1e-6
 
 
 def save(
     model: RiemannianEstimator,
-    path: str | os.PathLike[str],
+    path: PathLike,
     extra: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a fitted model to a file, see `RiemannianEstimator.save`."""
     check_is_fitted(model)
     name = type(model).__name__
-    if CLASSES.get(name) is not type(model):
+    if type(model) not in FIELDS:
         raise ModelFileError(
-            f"model must be one of {', '.join(CLASSES)} to be saved, got {name}"
+            f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
         )
-    arrays: Arrays = {}
+    arrays = fitted_arrays(model)
     header = {
         "format": FORMAT,
         "version": VERSION,
         "land": version("land"),
         "class": name,
-        "parameters": _pack_parameters(model, arrays),
-        "fitted": pack_fitted(model, arrays),
+        "parameters": _parameters(model),
+        "history": [_plain(asdict(step)) for step in getattr(model, "history_", [])],
         "metric": _pack_metric(model, arrays),
         "feature_names": getattr(model, "feature_names_in_", np.array([])).tolist(),
-        "extra": _pack_extra(extra or {}, arrays),
+        "extra": _plain(dict(extra or {})),
     }
     write_archive(path, header, arrays)
 
 
 def load(
-    path: str | os.PathLike[str], *, metric: Metric | None = None
+    path: PathLike, *, metric: Metric | None = None
 ) -> LAND | LANDMixture | RiemannianKMeans:
     """Read a model from a file that `save` has written.
 
@@ -130,15 +135,18 @@ def load(
 
 
 def load_with_extra(
-    path: str | os.PathLike[str], *, metric: Metric | None = None
+    path: PathLike, *, metric: Metric | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Read a model, and what was stored beside it; see `load`."""
+    """Read a model, and what was stored beside it; see `load`.
+
+    Arrays that were stored beside it come back as lists.
+    """
     header, arrays = read_archive(path)
     try:
         return _unpack(header, arrays, metric)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ModelFileError(
             f"{os.fspath(path)} has a malformed header ({' '.join(reason.split())})"
@@ -146,92 +154,109 @@ def load_with_extra(
 
 
 def _unpack(
-    header: dict[str, Any], arrays: Arrays, metric: Metric | None
+    header: dict[str, Any], arrays: Arrays, given: Metric | None
 ) -> tuple[Any, dict[str, Any]]:
-    if header["format"] != FORMAT:
-        raise ModelFileError("it is not a land model file")
-    if header["version"] != VERSION:
-        raise ModelFileError(
-            f"it is in version {header['version']!r} of the format, this land reads "
-            f"version {VERSION}, in which densities have another constant; fit the "
-            f"model again, or use the land that wrote it ({header.get('land')!r})"
-        )
-    if header["class"] not in CLASSES:
-        raise ModelFileError(f"it holds an unknown class, {header['class']!r}")
-    fitted = unpack_fitted(header["class"], header["fitted"], arrays)
-    found = _unpack_metric(header["metric"], arrays, fitted, metric)
-    parameters = _unpack_parameters(header, arrays, found)
-    extra = _unpack_extra(header["extra"], arrays)
+    kind = _check_kind(header)
+    parameters = _check_parameters(kind, header["parameters"])
+    fitted = fitted_attributes(kind, arrays)
+    if kind is not RiemannianKMeans:
+        shape = _means(fitted).shape
+        fitted["history_"] = [_step(entry, shape) for entry in header["history"]]
+    metric = _unpack_metric(header["metric"], arrays, fitted, given)
     if arrays:
         raise ModelFileError(f"it holds unexpected arrays: {sorted(arrays)}")
-    model = CLASSES[header["class"]](**parameters)
-    fitted["metric_"] = found
+    fitted["metric_"] = metric
     if header["metric"]["learned"]:
-        numbers = (header["metric"].get(name, math.inf) for name in ("sigma", "rho"))
-        fitted["sigma_"], fitted["rho_"] = numbers
+        for name in ("sigma", "rho"):
+            fitted[f"{name}_"] = getattr(metric, name, math.inf)
+    else:
+        parameters["metric"] = metric
+    model = kind(**parameters)
     for name, value in fitted.items():
         setattr(model, name, value)
     names = header["feature_names"]
     if names:
-        if len(names) != fitted["n_features_in_"] or not _all_text(names):
+        words = isinstance(names, list) and all(isinstance(each, str) for each in names)
+        if len(names) != model.n_features_in_ or not words:
             raise ModelFileError("feature_names must be one string for each dimension")
         model.feature_names_in_ = np.array(names, dtype=object)
-    return model, extra
+    return model, dict(header["extra"])
 
 
-def _pack_parameters(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
-    packed: dict[str, Any] = {}
-    for name, value in model.get_params(deep=False).items():
-        if name in _NOT_STORED or name == "metric":
-            continue
-        if isinstance(value, np.generic):
-            value = value.item()
-        if name == "random_state" and not isinstance(value, int):
-            value = None  # a generator has moved on since the fit
-        if value is None or isinstance(value, (bool, int, float, str)):
-            packed[name] = value
-        else:
-            key = f"parameter.{name}"
-            arrays[key] = np.asarray(value, dtype=np.float64)
-            packed[name] = {"array": key}
-    return packed
+def _check_kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
+    """The class of the model, if this is a model file of this version."""
+    if header["format"] != FORMAT:
+        raise ModelFileError("it is not a land model file")
+    if header["version"] != VERSION:
+        raise ModelFileError(
+            f"it is in version {header['version']!r} of the format, and this land "
+            f"reads version {VERSION}; fit the model again, or use the land that wrote "
+            f"it ({header.get('land')!r})"
+        )
+    if header["class"] not in _CLASSES:
+        raise ModelFileError(f"it holds an unknown class, {header['class']!r}")
+    return _CLASSES[header["class"]]
 
 
-def _unpack_parameters(
-    header: dict[str, Any], arrays: Arrays, metric: Metric
+def _parameters(model: RiemannianEstimator) -> dict[str, Any]:
+    parameters = {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if name not in _NOT_STORED
+    }
+    if not isinstance(parameters["random_state"], Integral):
+        parameters["random_state"] = None  # a generator has moved on since the fit
+    return _plain(parameters)
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON; the digits of a float survive."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (*_SCALARS, list)):
+        return value
+    return np.asarray(value).tolist()
+
+
+def _step(entry: dict[str, Any], shape: tuple[int, ...]) -> Step:
+    """An entry of the history."""
+    step = Step(**entry | {"means": np.asarray(entry["means"], dtype=np.float64)})
+    others = [value for name, value in entry.items() if name != "means"]
+    if step.means.shape != shape or not all(isinstance(x, _SCALARS) for x in others):
+        raise ModelFileError("the history does not go with the others")
+    return step
+
+
+def _check_parameters(
+    kind: type[RiemannianEstimator], parameters: dict[str, Any]
 ) -> dict[str, Any]:
-    known = CLASSES[header["class"]]._get_param_names()
-    parameters: dict[str, Any] = {}
-    for name, value in header["parameters"].items():
-        if name not in known or name in (*_NOT_STORED, "metric"):
+    known = set(kind._get_param_names()) - set(_NOT_STORED)
+    for name, value in parameters.items():
+        if name not in known:
             raise ModelFileError(f"it has an unknown parameter, {name!r}")
-        if isinstance(value, dict):
-            if value != {"array": f"parameter.{name}"}:
-                raise ModelFileError(f"parameter {name!r} must be a number or a word")
-            value = arrays.pop(value["array"])
-        elif not (value is None or isinstance(value, (bool, int, float, str))):
+        if name == "init" and isinstance(value, list):
+            check_points(name, value)
+        elif not isinstance(value, _SCALARS):
             raise ModelFileError(f"parameter {name!r} must be a number or a word")
         if name in CHOICES and value not in CHOICES[name]:
             raise ModelFileError(f"parameter {name!r} must not be {value!r}")
-        parameters[name] = value
-    if not header["metric"]["learned"]:
-        parameters["metric"] = metric
-    return parameters
+    return dict(parameters)
 
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
+    """What tells the metric; its arrays are added to `arrays`."""
     metric = model.metric_
-    packed = {"learned": hasattr(model, "sigma_"), "kind": type(metric).__name__}
+    kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
     if type(metric) is LocalDiagonalMetric:
         arrays["metric.data"] = metric.data
-        numbers = {"sigma": metric.sigma, "rho": metric.rho}
-        return packed | numbers | {"table": metric.is_tabulated}
-    if type(metric) is EuclideanMetric:
-        return packed
-    # The metric itself is code and stays behind; its tensors at the means tell whether
-    # the one that is given on loading is the same.
-    arrays["metric.tensors"] = metric.tensor(means_of(vars(model)))
-    return packed | {"kind": "given"}
+        arrays["metric.sigma"] = np.asarray(metric.sigma, dtype=np.float64)
+        arrays["metric.rho"] = np.asarray(metric.rho, dtype=np.float64)
+    elif type(metric) is not EuclideanMetric:
+        # The metric itself is code and stays behind; its tensors at the means tell
+        # whether the one that is given on loading is the same.
+        kind, table = "given", False
+        arrays["metric.tensors"] = metric.tensor(_means(vars(model)))
+    return {"kind": kind, "learned": hasattr(model, "sigma_"), "table": table}
 
 
 def _unpack_metric(
@@ -240,26 +265,20 @@ def _unpack_metric(
     fitted: dict[str, Any],
     given: Metric | None,
 ) -> Metric:
-    dim = fitted["n_features_in_"]
-    kind = packed["kind"]
-    if not isinstance(packed["learned"], bool):
-        raise ModelFileError("metric.learned must be true or false")
+    kind, dim = packed["kind"], fitted["n_features_in_"]
+    if not all(isinstance(packed[name], bool) for name in ("learned", "table")):
+        raise ModelFileError("metric.learned and metric.table must be true or false")
     if kind == "given" and not packed["learned"]:
-        return _check_given(given, arrays.pop("metric.tensors"), means_of(fitted))
+        return _check_given(given, arrays.pop("metric.tensors"), _means(fitted))
     if given is not None:
         raise ModelFileError("it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
         return EuclideanMetric(dim)
     if kind != "LocalDiagonalMetric":
         raise ModelFileError(f"it has an unknown metric, {kind!r}")
-    data = arrays.pop("metric.data")
-    check_array("metric.data", data, Field("<f8", "RD"), {"D": dim})
-    sigma, rho = (check_number(name, packed[name], NUMBER) for name in ("sigma", "rho"))
-    table = packed.get("table", False)
-    if not isinstance(table, bool):
-        raise ModelFileError("metric.table must be true or false")
-    metric = LocalDiagonalMetric(data, sigma, rho)
-    return metric.tabulated() if table else metric
+    data, sigma, rho = take(arrays, METRIC_FIELDS, {"D": dim}).values()
+    metric = LocalDiagonalMetric(data, sigma.item(), rho.item())
+    return metric.tabulated() if packed["table"] else metric
 
 
 def _check_given(
@@ -276,9 +295,9 @@ def _check_given(
             f"got {given!r}"
         )
     again = given.tensor(means)
-    scale = float(np.abs(again).max())
+    tolerance = _SAME_METRIC * float(np.abs(again).max())
     if again.shape != tensors.shape or not np.allclose(
-        again, tensors, rtol=_SAME_METRIC, atol=_SAME_METRIC * scale
+        again, tensors, rtol=_SAME_METRIC, atol=tolerance
     ):
         raise ModelFileError(
             "metric is not the one the model was fitted with: its tensors at the means "
@@ -287,30 +306,7 @@ def _check_given(
     return given
 
 
-def _pack_extra(extra: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
-    packed: dict[str, Any] = {}
-    for name, value in extra.items():
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"extra must have names of letters and _, got {name!r}")
-        if isinstance(value, np.ndarray):
-            arrays[f"extra.{name}"] = np.asarray(value, dtype=np.float64)
-            packed[name] = {"array": f"extra.{name}"}
-        else:
-            packed[name] = {"value": value}
-    return packed
-
-
-def _unpack_extra(packed: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
-    extra: dict[str, Any] = {}
-    for name, stored in packed.items():
-        if stored == {"array": f"extra.{name}"}:
-            extra[name] = arrays.pop(f"extra.{name}")
-            if not np.all(np.isfinite(extra[name])):
-                raise ModelFileError(f"extra {name!r} must be finite")
-        else:
-            extra[name] = stored["value"]
-    return extra
-
-
-def _all_text(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(each, str) for each in values)
+def _means(attributes: Mapping[str, Any]) -> np.ndarray:
+    """The mean, the means or the centres, (K, D)."""
+    names = ("mean_", "means_", "cluster_centers_")
+    return np.atleast_2d(next(attributes[name] for name in names if name in attributes))

@@ -15,8 +15,8 @@ from land.density.constant import as_generator
 from land.density.likelihood import Measure
 from land.density.nodes import Reference, Volume, cholesky
 from land.density.sampling import draw
+from land.estimators.archive import PathLike
 from land.estimators.base import RiemannianDensity, warn_about_points
-from land.estimators.checkpoint import PathLike
 from land.estimators.guesses import FirstGuesses
 from land.estimators.restarts import Outcome, best_of, fit_starts
 from land.estimators.scoring import Component

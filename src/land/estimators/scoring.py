@@ -1,12 +1,16 @@
 """What fitted models say about points, of which there may be many.
 
-These functions return small arrays for each point: the curves of its geodesics are
-large, and gone when they return.
+Functions of points return small arrays: the curves of geodesics are large, and gone
+when they return. Many points are taken in chunks, so that memory is bounded, work can
+be shared and progress be reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +18,29 @@ from numpy.typing import NDArray
 
 from land.density.likelihood import Measure, log_density
 from land.density.nodes import Law
+from land.estimators.parallel import spread
 from land.geodesics import log_map
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
+Report = Callable[[int, int], None]
+
+_report: ContextVar[Report | None] = ContextVar("report", default=None)
+
+
+@dataclass(frozen=True)
+class ChunkSize:
+    """Rows of a chunk: work for a few seconds, and enough for geodesics to share."""
+
+    rows: int = 4096
+    values: int = 2**18  # in many dimensions each row takes more memory
+
+    def count(self, n: int, dim: int) -> int:
+        """Number of chunks of n rows."""
+        return -(-n // max(1, min(self.rows, self.values // dim)))
+
+
+CHUNKS = ChunkSize()
 
 
 class Component(NamedTuple):
@@ -26,6 +49,35 @@ class Component(NamedTuple):
     mean: Array
     precision: Array
     log_constant: float
+
+
+@contextmanager
+def reporting_to(report: Report) -> Iterator[None]:
+    """While this is entered, ``report(done, total)`` is called as rows are done."""
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
+
+
+def in_chunks(
+    function: Callable[[Array], Array], rows: Array, n_jobs: int | None = None
+) -> Array:
+    """Values of a function of rows, (n, ...), computed chunk by chunk.
+
+    Chunks are runs of rows of about equal size, which depends on the number of rows and
+    dimensions only: values do not depend on `n_jobs`.
+    """
+    chunks = np.array_split(rows, CHUNKS.count(*rows.shape))
+    values: list[Array] = [np.empty(0)] * len(chunks)
+    report, done = _report.get(), 0
+    for position, found in spread(function, chunks, n_jobs):
+        values[position] = found
+        done += len(found)
+        if report is not None:
+            report(done, len(rows))
+    return np.concatenate(values)
 
 
 def tangents_at(points: Array, metric: Metric, mean: Array) -> Array:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import itertools
 import math
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_array, check_random_state
 
-from land._validation import check_count, check_positive
+from land._validation import check_count
+from land.estimators.clustering import f_measure
 from land.estimators.mixture import LANDMixture
 from land.estimators.parallel import check_n_jobs, spread
 
@@ -29,16 +28,6 @@ Row = dict[str, Any]
 
 # Signs that make the best value the smallest.
 _SIGNS = {"bic": 1.0, "aic": 1.0, "held_out": -1.0}
-_NUMBERS = (
-    "sigma",
-    "rho",
-    "log_likelihood",
-    "aic",
-    "bic",
-    "held_out",
-    "objective",
-    "seconds",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +45,9 @@ class Selection:
         The chosen model, fitted to all rows of the data.
     criterion : str
         What it was chosen by.
+    at_edge : bool
+        Whether its number of components is the largest that was fitted, or the
+        smallest and above 1: try more, or fewer.
     interrupted : bool
         Whether an interrupt (Ctrl-C) has ended the search before all candidates were
         fitted.
@@ -65,6 +57,7 @@ class Selection:
     best: Row
     model: LANDMixture
     criterion: Criterion
+    at_edge: bool = False
     interrupted: bool = False
 
 
@@ -72,7 +65,15 @@ class _Candidate(NamedTuple):
     """A row of the table, and the model behind it if it could be fitted."""
 
     row: Row
-    model: LANDMixture | None
+    model: LANDMixture | None = None
+
+
+class _Data(NamedTuple):
+    """What every candidate is fitted to and compared with."""
+
+    X: Any
+    parts: Sequence[Any] | None  # rows to fit and rows held out
+    labels: Sequence[Any] | None
 
 
 def select(
@@ -81,12 +82,14 @@ def select(
     sigma: Any = None,
     *,
     estimator: LANDMixture | None = None,
+    labels: Any = None,
     criterion: Criterion = "bic",
     held_out: bool = False,
     test_size: float = 0.25,
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,
+    **parameters: Any,
 ) -> Selection:
     """Fit mixtures over a grid of components and sigmas, and choose one.
 
@@ -105,6 +108,9 @@ def select(
     estimator : LANDMixture, optional
         Template of the candidates: its other parameters are used for all of them. It
         is not changed.
+    labels : sequence of length N, optional
+        Known classes of the rows, None where unknown. The clusters of each candidate
+        are compared with them; they have no part in the choice.
     criterion : {"bic", "aic", "held_out"}
         What to choose by: the smallest BIC or AIC on all rows, or the largest mean log
         density of held-out rows.
@@ -118,18 +124,20 @@ def select(
         joblib; -1 for one on each core). None is one, or what `joblib.parallel_config`
         says. Each process compiles for itself, which takes some seconds: one job is
         faster for a few small fits, and on an accelerator.
-    random_state : None, int or RandomState
+    random_state : None, int, RandomState or Generator
         Randomness of the fits and of the choice of the held-out rows, the same for all
         candidates. With an integer, the chosen model is the one that a `LANDMixture` of
         this `random_state` gives. Default: that of `estimator`.
     verbose : int
         Whether to report every candidate on the standard error stream.
+    **parameters
+        Further parameters of `LANDMixture`, such as ``volume="paper"``; they take the
+        place of those of `estimator`.
 
     Returns
     -------
     Selection
-        With `table`, `best`, `model`, `criterion` and `interrupted`. The columns of
-        the table:
+        The columns of its table:
 
         n_components
             Number of components.
@@ -140,17 +148,16 @@ def select(
         aic, bic
             Information criteria of the model fitted to all rows; lower is better.
         held_out
-            Mean log density, with respect to dx, of the held-out rows under a model
-            (metric included) fitted to the others; higher is better. NaN if not
-            computed.
+            Mean log density of the held-out rows with respect to dx under a model,
+            metric included, fitted to the others; higher is better. NaN if not known.
+        f_measure
+            Agreement of the clusters with `labels`, see `land.f_measure`; NaN without.
         objective
             What the fit has minimised, see `LANDMixture`.
         seconds
             Time the candidate took, compilation included.
-        converged
-            Whether the fit has converged.
-        n_failed_log_maps
-            Log maps that failed at the end of the fit.
+        converged, n_failed_log_maps
+            Of the fit, see `LANDMixture`.
         warnings
             What the fit has warned about. `select` repeats it for the chosen model
             only.
@@ -164,6 +171,12 @@ def select(
     RuntimeError
         If no candidate can be chosen; the message has the first reason.
 
+    Warns
+    -----
+    UserWarning
+        If the chosen number of components is the largest or the smallest tried: a
+        number that was not tried may be better.
+
     Notes
     -----
     AIC and BIC count the means, covariances and weights as parameters, but not the
@@ -173,93 +186,75 @@ def select(
     Examples
     --------
     >>> import numpy as np
-    >>> from land import LANDMixture
-    >>> from land.estimators.selection import select
+    >>> from land import select
     >>> from land.metrics import EuclideanMetric
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
     >>> X[20:] += 9.0
-    >>> template = LANDMixture(metric=EuclideanMetric(2), n_samples=200)
-    >>> found = select(X, (1, 2), estimator=template, random_state=0)
+    >>> flat = EuclideanMetric(2)
+    >>> found = select(X, (1, 2, 3), metric=flat, n_samples=200, random_state=0)
     >>> found.best["n_components"], found.model.means_.shape
     (2, (2, 2))
     """
-    template = _check_template(estimator)
-    _check_options(criterion, held_out, test_size, n_jobs)
-    data = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
+    template = _check_template(estimator).set_params(**parameters)
+    _check_options(criterion, held_out, n_jobs)
+    rows = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if not hasattr(X, "columns"):  # data frames keep the names of their columns
-        X = data
+        X = rows
     seed = _seed(template.random_state if random_state is None else random_state)
-    models = [
-        clone(template).set_params(n_components=k, sigma=s, random_state=seed)
-        for k, s in _grid(n_components, sigma, template)
-    ]
     parts = None
     if held_out or criterion == "held_out":
-        _check_enough_rows(len(data), test_size)
         parts = train_test_split(X, test_size=test_size, random_state=seed)
-    candidates, interrupted = _fit_all(
-        models, X, parts, n_jobs, criterion if verbose else None
-    )
+    grid = _grid(n_components, sigma, template)
+    models = [clone(template).set_params(**each, random_state=seed) for each in grid]
+    data = _Data(X, parts, _check_labels(labels, len(rows)))
+    report = criterion if verbose else None
+    candidates, interrupted = _fit_all(models, data, n_jobs, report)
     chosen = _choose(candidates, criterion)
+    assert chosen.model is not None
+    at_edge = _warn_about_edge(candidates, chosen)
     if chosen.row["warnings"]:
         warnings.warn(
             f"the chosen model warns: {chosen.row['warnings']}",
             RuntimeWarning,
             stacklevel=2,
         )
-    rows = [candidate.row for candidate in candidates]
-    assert chosen.model is not None
-    return Selection(
-        _table(rows), dict(chosen.row), chosen.model, criterion, interrupted
-    )
+    table = _table([candidate.row for candidate in candidates])
+    best = dict(chosen.row)
+    return Selection(table, best, chosen.model, criterion, at_edge, interrupted)
 
 
 def _fit_all(
     models: list[LANDMixture],
-    X: Any,
-    parts: Any,
+    data: _Data,
     n_jobs: int | None,
-    reported: Criterion | None,
+    report: Criterion | None,
 ) -> tuple[list[_Candidate], bool]:
-    """Fit all candidates, and say whether an interrupt came in between.
-
-    Those that nothing came back from carry the reason.
-    """
-    fit = partial(_fit_candidate, X=X, parts=parts)
+    """Fit all candidates, and say whether an interrupt came in between."""
+    fit = partial(_fit_candidate, data=data)
     done: dict[int, _Candidate] = {}
     reason, interrupted = "", False
     try:
         for position, candidate in spread(fit, models, n_jobs):
             done[position] = candidate
-            if reported is not None:
-                _report(candidate.row, reported, len(done), len(models))
-    except KeyboardInterrupt:
+            if report is not None:
+                _report(candidate.row, report, len(done), len(models))
+    except (KeyboardInterrupt, Exception) as error:
+        # Errors of a fit are in its row: this is Ctrl-C, or a process that was killed.
         if not any(candidate.model is not None for candidate in done.values()):
             raise
-        reason, interrupted = "interrupted before it was fitted", True
+        interrupted = isinstance(error, KeyboardInterrupt)
+        reason = "interrupted" if interrupted else f"{type(error).__name__}: {error}"
         warnings.warn(
-            f"the search was interrupted after {len(done)} of {len(models)} "
-            "candidates; the choice is among these",
-            UserWarning,
+            f"the search ended after {len(done)} of {len(models)} candidates "
+            f"({reason}); the choice is among these",
+            UserWarning if interrupted else RuntimeWarning,
             stacklevel=3,
         )
-    except Exception as error:  # the pool broke: a process was killed, for example
-        reason = _describe_error(error)
-        if done:
-            warnings.warn(
-                f"only {len(done)} of {len(models)} candidates could be fitted, try "
-                f"fewer n_jobs: {reason}",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-    candidates = [
-        done.get(position, _Candidate(_empty_row(model, reason), None))
-        for position, model in enumerate(models)
-    ]
-    return candidates, interrupted
+    missing = [_Candidate(_empty_row(model) | {"error": reason}) for model in models]
+    return [done.get(k, missing[k]) for k in range(len(models))], interrupted
 
 
-def _fit_candidate(model: LANDMixture, X: Any, parts: Any) -> _Candidate:
+def _fit_candidate(model: LANDMixture, data: _Data) -> _Candidate:
     """Fit and score one candidate; what goes wrong is written into its row."""
     row = _empty_row(model)
     fitted: LANDMixture | None = None
@@ -267,16 +262,15 @@ def _fit_candidate(model: LANDMixture, X: Any, parts: Any) -> _Candidate:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = _fit(clone(model), X)
-            row.update(_scores(fitted, X))
-            if parts is not None:
-                rest = _fit(clone(model), parts[0])
-                row["held_out"] = rest.score(parts[1])
+            fitted = _fit(clone(model), data.X)
+            row.update(_scores(fitted, data))
+            if data.parts is not None:
+                rest, held_out = data.parts
+                row["held_out"] = _fit(clone(model), rest).score(held_out)
         except Exception as error:
-            row["error"] = _describe_error(error)
+            row["error"] = f"{type(error).__name__}: {error}"
     row["seconds"] = time.perf_counter() - start
-    messages = dict.fromkeys(str(each.message) for each in caught)
-    row["warnings"] = "; ".join(messages)
+    row["warnings"] = "; ".join(dict.fromkeys(str(each.message) for each in caught))
     return _Candidate(row, fitted)
 
 
@@ -288,11 +282,10 @@ def _fit(model: LANDMixture, X: Any) -> LANDMixture:
     return model
 
 
-def _scores(model: LANDMixture, X: Any) -> Row:
-    values = model.score_samples(X)
-    total = float(np.sum(values))
-    n_parameters = model.n_parameters_
-    return {
+def _scores(model: LANDMixture, data: _Data) -> Row:
+    values = model.score_samples(data.X)
+    total, n_parameters = float(np.sum(values)), model.n_parameters_
+    row = {
         "sigma": float(getattr(model, "sigma_", math.nan)),
         "rho": float(getattr(model, "rho_", math.nan)),
         "log_likelihood": total,
@@ -302,18 +295,30 @@ def _scores(model: LANDMixture, X: Any) -> Row:
         "converged": bool(model.converged_),
         "n_failed_log_maps": int(model.n_failed_log_maps_),
     }
+    if data.labels is not None:
+        pairs = zip(data.labels, model.predict(data.X).tolist(), strict=True)
+        known = [pair for pair in pairs if pair[0] is not None]
+        row["f_measure"] = f_measure(*zip(*known, strict=True))
+    return row
 
 
-def _empty_row(model: LANDMixture, error: str = "") -> Row:
-    given = model.metric is None and not isinstance(model.sigma, str)
+def _empty_row(model: LANDMixture) -> Row:
+    given = model.metric is None and isinstance(model.sigma, Real)
     return {
         "n_components": model.n_components,
-        **dict.fromkeys(_NUMBERS, math.nan),
-        **({"sigma": float(model.sigma)} if given else {}),
+        "sigma": float(model.sigma) if given else math.nan,
+        "rho": math.nan,
+        "log_likelihood": math.nan,
+        "aic": math.nan,
+        "bic": math.nan,
+        "held_out": math.nan,
+        "f_measure": math.nan,
+        "objective": math.nan,
+        "seconds": math.nan,
         "converged": False,
         "n_failed_log_maps": math.nan,
         "warnings": "",
-        "error": error,
+        "error": "",
     }
 
 
@@ -333,9 +338,25 @@ def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
     raise RuntimeError(f"all {len(candidates)} candidates failed; the first: {first}")
 
 
+def _warn_about_edge(candidates: list[_Candidate], chosen: _Candidate) -> bool:
+    """Whether the choice is at the edge of the numbers of components fitted."""
+    counts = {each.row["n_components"] for each in candidates if each.model is not None}
+    best = chosen.row["n_components"]
+    if len(counts) == 1 or not (best == max(counts) or best == min(counts) > 1):
+        return False
+    edge, remedy = ("largest", "more") if best == max(counts) else ("smallest", "fewer")
+    warnings.warn(
+        f"the chosen number of components, {best}, is the {edge} that was tried; "
+        f"try {remedy} of them",
+        UserWarning,
+        stacklevel=3,
+    )
+    return True
+
+
 def _table(rows: list[Row]) -> Any:
     try:
-        pandas = importlib.import_module("pandas")
+        import pandas
     except ImportError:
         return rows
     return pandas.DataFrame(rows)
@@ -351,42 +372,20 @@ def _report(row: Row, criterion: Criterion, done: int, total: int) -> None:
     sys.stderr.flush()
 
 
-def _grid(
-    n_components: Any, sigma: Any, template: LANDMixture
-) -> Iterator[tuple[int, Any]]:
+def _grid(n_components: Any, sigma: Any, template: LANDMixture) -> ParameterGrid:
     """All combinations, without repetitions."""
-    counts = [
-        check_count("n_components", each)
-        for each in _as_sequence("n_components", n_components)
-    ]
-    counts = list(dict.fromkeys(counts))
-    if template.metric is None:
-        wanted = template.sigma if sigma is None else sigma
-        sigmas = [_check_sigma(each) for each in _as_sequence("sigma", wanted)]
-        return itertools.product(counts, dict.fromkeys(sigmas))
-    if sigma is not None:
+    if template.metric is not None and sigma is not None:
         raise ValueError(
-            "sigma has no effect where estimator has a metric; leave one of them out"
+            "sigma has no effect where a metric is given; leave one of them out"
         )
-    return itertools.product(counts, [template.sigma])
+    counts = [check_count("n_components", each) for each in _as_list(n_components)]
+    sigmas = _as_list(template.sigma if sigma is None else sigma)
+    values = {"n_components": counts, "sigma": sigmas}
+    return ParameterGrid({name: list(dict.fromkeys(values[name])) for name in values})
 
 
-def _as_sequence(name: str, value: Any) -> list[Any]:
-    try:
-        values = [value] if isinstance(value, str) else list(value)
-    except TypeError:  # a number
-        values = [value]
-    if not values:
-        raise ValueError(f"{name} must have at least one value to try, got {value!r}")
-    return values
-
-
-def _check_sigma(value: Any) -> float | str:
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(f"sigma must be 'auto' or positive numbers, got {value!r}")
-        return value
-    return check_positive("sigma", value)
+def _as_list(value: Any) -> list[Any]:
+    return [value] if np.ndim(value) == 0 else list(value)
 
 
 def _check_template(estimator: Any) -> LANDMixture:
@@ -396,35 +395,35 @@ def _check_template(estimator: Any) -> LANDMixture:
         raise ValueError(
             f"estimator must be an instance of land.LANDMixture, got {estimator!r}"
         )
-    return estimator
+    return clone(estimator)
 
 
-def _check_options(criterion: Any, held_out: Any, test_size: Any, n_jobs: Any) -> None:
+def _check_labels(labels: Any, n: int) -> list[Any] | None:
+    if labels is None:
+        return None
+    values = list(labels)
+    if len(values) != n:
+        raise ValueError(
+            f"labels must have one entry for each row of X, {n}, got {len(values)}"
+        )
+    if all(label is None for label in values):
+        raise ValueError("labels must be known (not None) for at least one row")
+    return values
+
+
+def _check_options(criterion: Any, held_out: Any, n_jobs: Any) -> None:
     if not isinstance(criterion, str) or criterion not in _SIGNS:
         words = ", ".join(repr(word) for word in _SIGNS)
         raise ValueError(f"criterion must be one of {words}, got {criterion!r}")
     if not isinstance(held_out, (bool, np.bool_)):
         raise ValueError(f"held_out must be True or False, got {held_out!r}")
-    if not 0.0 < check_positive("test_size", test_size) < 1.0:
-        raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}")
     check_n_jobs(n_jobs)
-
-
-def _check_enough_rows(n: int, test_size: float) -> None:
-    rest = n - math.ceil(test_size * n)
-    if rest < 2:
-        raise ValueError(
-            f"test_size={test_size:g} leaves {rest} of {n} rows to fit; at least 2 are "
-            "needed"
-        )
 
 
 def _seed(random_state: Any) -> int:
     """One seed for all candidates, so that they differ by what is compared."""
     if isinstance(random_state, Integral):
         return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _describe_error(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from land.cli.figures import model_figure, save_figure
     from land.cli.models import load_model
     from land.cli.output import FIGURES, check_output
-    from land.estimators.chunks import heard_by
+    from land.estimators.scoring import reporting_to
 
     check_output(options.output, FIGURES)
     console.say(f"reading {options.model}")
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             "the model's metric is not learned from data, so there are none to draw; "
             "use --kind history, or land.plotting"
         )
-    with console.working(f"drawing {kind}"), heard_by(console.rows):
+    with console.working(f"drawing {kind}"), reporting_to(console.rows):
         figure = model_figure(stored, kind, points, options.grid)
         save_figure(figure, options.output)
     console.result(f"figure: {options.output}", {"figure": str(options.output)})

@@ -28,11 +28,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from land.cli.output import TABLES, check_output, deliver
     from land.cli.rows import read_for_model, row_columns
     from land.cli.summaries import compare
-    from land.estimators.chunks import heard_by
+    from land.estimators.scoring import reporting_to
 
     check_output(options.output, TABLES)
     stored, data = read_for_model(options, console)
-    with console.working(f"assigning {len(data.X)} rows"), heard_by(console.rows):
+    with console.working(f"assigning {len(data.X)} rows"), reporting_to(console.rows):
         found = _assign(stored.model, stored.to_model(data.X))
     components = found["component"]
     sizes = [int((components == k).sum()) for k in range(len(stored.means()))]

@@ -34,11 +34,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Run the command."""
     from land.cli.output import TABLES, check_output, deliver
     from land.cli.rows import read_for_model, row_columns
-    from land.estimators.chunks import heard_by
+    from land.estimators.scoring import reporting_to
 
     check_output(options.output, TABLES)
     stored, data = read_for_model(options, console)
-    with console.working(f"scoring {len(data.X)} rows"), heard_by(console.rows):
+    with console.working(f"scoring {len(data.X)} rows"), reporting_to(console.rows):
         values = stored.log_density(data.X, options.measure)
     total = float(values.sum())
     n_parameters = stored.model.n_parameters_

@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     X = data.X if scaling is None else (data.X - scaling[0]) / scaling[1]
     n = len(options.components) * len(options.sigma)
     with console.working(f"fitting {n} candidate{'s' * (n > 1)}"):
-        selection = _select(X, options, console)
+        selection = _select(X, _known(data.labels), options, console)
     stored = describe_new(selection.model, data, scaling)
     rows = [_in_units(row, stored.log_scale, len(X)) for row in _rows(selection.table)]
     best = _in_units(selection.best, stored.log_scale, len(X))
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _select(X: Any, options: argparse.Namespace, console: Console) -> Any:
+def _select(X: Any, labels: Any, options: argparse.Namespace, console: Console) -> Any:
     from land.cli import cache
     from land.estimators import LANDMixture, select
 
@@ -141,12 +141,18 @@ def _select(X: Any, options: argparse.Namespace, console: Console) -> Any:
         options.components,
         list(options.sigma),
         estimator=template,
+        labels=labels,
         criterion=options.criterion,
         held_out=options.held_out,
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=not console.quiet,
     )
+
+
+def _known(labels: Any) -> Any:
+    """The labels, if there are any."""
+    return None if labels is None or all(each is None for each in labels) else labels
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:
@@ -161,12 +167,14 @@ def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:
 
 
 def _text(rows: list[dict[str, Any]], best: dict[str, Any], criterion: str) -> str:
-    lines = ["  ".join(f"{name:>14}" for name in _SHOWN)]
+    compared = any(isfinite(row["f_measure"]) for row in rows)
+    shown = (*_SHOWN, "f_measure") if compared else _SHOWN
+    lines = ["  ".join(f"{name:>14}" for name in shown)]
     for row in rows:
         if row["error"]:
             lines.append(f"{row['n_components']:>14}  failed: {row['error']}")
             continue
-        cells = "  ".join(f"{row[name]:>14.6g}" for name in _SHOWN)
+        cells = "  ".join(f"{row[name]:>14.6g}" for name in shown)
         lines.append(cells + ("" if row["converged"] else "  not converged"))
     sigma = f", sigma {best['sigma']:.4g}"
     plural = "s" * (best["n_components"] != 1)

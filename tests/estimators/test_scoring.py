@@ -6,9 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-import land
-from land.estimators import chunks
-from land.estimators.chunks import heard_by, in_chunks
+from land.estimators import scoring
+from land.estimators.scoring import ChunkSize, in_chunks, reporting_to
 
 ROWS = np.arange(30.0).reshape(10, 3)
 
@@ -16,7 +15,7 @@ ROWS = np.arange(30.0).reshape(10, 3)
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of at most eight rows."""
-    monkeypatch.setattr(chunks, "_MOST_ROWS", 8)
+    monkeypatch.setattr(scoring, "CHUNKS", ChunkSize(rows=8))
 
 
 def test_values_are_those_of_the_rows(small_chunks):
@@ -38,55 +37,56 @@ def test_chunks_are_smaller_in_many_dimensions(dim, size):
     assert sizes == [size, size]
 
 
-def test_whoever_wants_to_hears_of_rows_that_are_done(small_chunks):
-    heard = []
-    with heard_by(lambda done, total: heard.append((done, total))):
+def test_rows_that_are_done_are_reported(small_chunks):
+    reports = []
+    with reporting_to(lambda done, total: reports.append((done, total))):
         in_chunks(np.asarray, ROWS)
-    in_chunks(np.asarray, ROWS)  # nobody listens any more
-    assert heard == [(5, 10), (10, 10)]
+    in_chunks(np.asarray, ROWS)  # no longer
+    assert reports == [(5, 10), (10, 10)]
 
 
 def test_scores_do_not_depend_on_chunks(arc_model, arc, monkeypatch):
     whole = [arc_model.score_samples(arc), arc_model.tangents(arc)]
-    monkeypatch.setattr(chunks, "_MOST_ROWS", 8)
+    monkeypatch.setattr(scoring, "CHUNKS", ChunkSize(rows=8))
     parts = [arc_model.score_samples(arc), arc_model.tangents(arc)]
     for value, other in zip(parts, whole, strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
 
 
-def test_clusters_do_not_depend_on_chunks(monkeypatch):
-    data, _ = land.datasets.make_two_moons(60, random_state=0)
-    options = {"method": "least_squares", "n_samples": 200, "random_state": 0}
-    mixture = land.LANDMixture(2, **options).fit(data)
-    means = land.RiemannianKMeans(2, random_state=0).fit(data)
+def test_clusters_do_not_depend_on_chunks(
+    moons, moons_mixture, moons_clusters, monkeypatch
+):
     functions = [
-        mixture.score_samples,
-        partial(mixture.score_samples, measure="riemannian"),
-        mixture.predict_proba,
-        mixture.predict,
-        means.transform,
-        means.predict,
+        moons_mixture.score_samples,
+        partial(moons_mixture.score_samples, measure="riemannian"),
+        moons_mixture.predict_proba,
+        moons_mixture.predict,
+        moons_clusters.transform,
+        moons_clusters.predict,
     ]
-    whole = [function(data) for function in functions]
-    monkeypatch.setattr(chunks, "_MOST_ROWS", 8)
+    whole = [function(moons) for function in functions]
+    monkeypatch.setattr(scoring, "CHUNKS", ChunkSize(rows=8))
     for function, value in zip(functions, whole, strict=True):
-        np.testing.assert_allclose(function(data), value, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(function(moons), value, rtol=1e-4, atol=1e-5)
 
 
 PROGRAM = """
 import json, resource
 import numpy as np
 import land
+from land.estimators import scoring
 from land.metrics import EuclideanMetric
 
 def peak():
     "Peak resident memory so far, in MiB."
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-rows = np.random.default_rng(0).standard_normal((FEW * 5, 16))
-model = land.RiemannianKMeans(2, metric=EuclideanMetric(16), max_iter=1).fit(rows[:64])
+scoring.CHUNKS = scoring.ChunkSize(rows=1024)
+rows = np.random.default_rng(0).standard_normal((6 * 1024, 64))
+model = land.RiemannianKMeans(1, metric=EuclideanMetric(64), init=rows[:1], tol=9.0)
+model.fit(rows[:1024])
 for _ in range(2):
-    model.transform(rows[:FEW])
+    model.transform(rows[:1024])
 few = peak()
 model.transform(rows)
 print(json.dumps([few, peak()]))
@@ -94,7 +94,7 @@ print(json.dumps([few, peak()]))
 
 
 def test_memory_does_not_grow_with_the_number_of_rows(run_fresh):
-    # Few rows are one full chunk, many are five.
-    few, many = json.loads(run_fresh(PROGRAM.replace("FEW", "4096")))
-    # Two curves of 33 points for each row, as `log_map` returns them, are 165 MiB.
-    assert many - few < 40.0
+    # Few rows are one chunk, many are six.
+    few, many = json.loads(run_fresh(PROGRAM))
+    # A curve of 33 points for each row, as `log_map` returns them, is 99 MiB.
+    assert many - few < 30.0

@@ -1,0 +1,124 @@
+"""Files survive what befalls a process: the old one or the new one, never a broken one.
+
+A small part runs every time, the rest nightly.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import land
+from land.estimators.fields import FIELDS
+
+KILLED = """
+import itertools, os, pathlib, random, signal, time
+import numpy as np
+from land.estimators.archive import read_archive, write_archive
+from land.estimators.checkpoint import Checkpoint
+
+def save_model(path, k):
+    write_archive(path, {"number": k}, {"values": np.full(50_000, float(k))})
+
+def check_model(path):
+    header, arrays = read_archive(path)
+    assert (arrays["values"] == header["number"]).all()
+
+def keep_checkpoint(path, k):
+    values = [float(k)] * 20_000
+    Checkpoint(path, "fit", [1]).keep({"number": k, "values": values})
+
+def check_checkpoint(path):
+    progress = Checkpoint.open(path, "fit", []).progress
+    assert progress["values"] == [float(progress["number"])] * 20_000
+
+def write_until_killed(write, path):
+    for k in itertools.count(1):
+        write(path, k)
+
+folder, rng = pathlib.Path(FOLDER), random.Random(0)
+kinds = [(save_model, check_model), (keep_checkpoint, check_checkpoint)]
+for trial in range(KILLS):
+    write, check = kinds[trial % 2]
+    path = folder / write.__name__
+    write(path, 0)
+    process = os.fork()
+    if process == 0:
+        write_until_killed(write, path)
+    time.sleep(rng.uniform(0.0, 0.05))
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    check(path)
+print(len(list(folder.glob(".*.tmp"))))
+"""
+
+
+@pytest.mark.parametrize(
+    "kills", [20, pytest.param(200, marks=pytest.mark.nightly)], ids=str
+)
+def test_a_process_that_is_killed_leaves_whole_files(run_fresh, tmp_path, kills):
+    program = KILLED.replace("FOLDER", repr(str(tmp_path)))
+    cut_short = int(run_fresh(program.replace("KILLS", str(kills))))
+    # Else no process was killed while it was writing, and this shows nothing.
+    assert cut_short > 0
+
+
+def assert_same(model, other):
+    """Same fitted attributes, metric and history."""
+    for name in FIELDS[type(other)]:
+        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
+    np.testing.assert_array_equal(model.metric_.data, other.metric_.data)
+    assert (model.sigma_, model.rho_) == (other.sigma_, other.rho_)
+    for mine, theirs in zip(model.history_, other.history_, strict=True):
+        assert mine.objective == theirs.objective
+
+
+@pytest.mark.parametrize(
+    "trials", [100, pytest.param(1000, marks=pytest.mark.nightly)], ids=str
+)
+def test_damaged_files_are_refused_or_read_as_they_were(
+    moons_mixture, tmp_path, trials
+):
+    """Lost or changed bytes never give other numbers, or another kind of error."""
+    file = tmp_path / "model"
+    moons_mixture.save(file)
+    content = file.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for trial in range(trials):
+        position = int(rng.integers(len(content)))
+        if trial % 3 == 0:
+            damaged = content[:position]
+        else:
+            if trial % 3 == 1:  # the directory is at the end, and a small part of it
+                position = len(content) - 1 - position % 2500
+            changed = content[position] ^ int(rng.integers(1, 256))
+            damaged = content[:position] + bytes([changed]) + content[position + 1 :]
+        file.write_bytes(damaged)
+        try:
+            loaded = land.load(file)
+        except land.ModelFileError:
+            refused += 1
+            continue
+        assert_same(loaded, moons_mixture)
+    assert refused > trials // 2
+
+
+def test_of_two_writers_at_once_one_is_the_last(flat, moons_clusters, tmp_path):
+    file = tmp_path / "model"
+    with ThreadPoolExecutor(2) as writers:
+        for _ in range(20):
+            list(writers.map(lambda model: model.save(file), (flat, moons_clusters)))
+            assert type(land.load(file)) in (land.LAND, land.RiemannianKMeans)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_that_cannot_be_written_to_is_the_systems_error(flat, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        flat.save(tmp_path / "none" / "model")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        flat.save(tmp_path / "file" / "model")
+    with pytest.raises(IsADirectoryError):
+        flat.save(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
