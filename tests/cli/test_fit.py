@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import land
-from land.cli.commands import fit
-from land.cli.console import Console
+from land.cli import fit
 from land.cli.main import build_parser
 from land.estimators.files import load_with_extra
 
@@ -52,7 +51,7 @@ def test_fit_hands_its_arguments_on():
     }
     words = [word for pair in options.items() for word in pair]
     arguments = build_parser().parse_args(["fit", "t.csv", "-o", "m", "-k2", *words])
-    parameters = fit.build(arguments, Console()).get_params()
+    parameters = fit.estimator(arguments, None).get_params()
     for name, value in options.items():
         name = {"--seed": "random_state"}.get(name, name[2:].replace("-", "_"))
         assert str(parameters[name]) in (value, f"{value}.0"), name
@@ -84,8 +83,8 @@ def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
 def test_fit_shows_a_summary(cli, table, tmp_path):
     arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
     done = cli(*arguments, "--covariance-type", "diag")
-    assert "LAND, 1 component, columns across, up" in done.out
-    assert "diag covariance, 4 parameters" in done.out
+    assert "LAND, 1 component, diag covariances (4 parameters)" in done.out
+    assert "; columns across, up\n" in done.out
     assert f"model: {tmp_path / 'm'}" in done.out
 
 

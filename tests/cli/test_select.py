@@ -3,7 +3,7 @@
 import pytest
 
 import land
-from land.cli.commands import select
+from land.cli.select import select_text
 
 FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
 # Where it does not matter how a model is fitted: no search, and less to compile.
@@ -43,8 +43,8 @@ def test_select_tells_when_held_out_rows_disagree():
         common | {"n_components": 2, "bic": 7.0, "held_out": -1.0},
         common | {"n_components": 3, "bic": 5.0, "held_out": -2.0},
     ]
-    assert "held-out rows prefer 2, sigma 0.5" in select._text(rows, rows[1], "bic")
-    assert "prefer" not in select._text(rows, rows[0], "bic")
+    assert "held-out rows prefer 2, sigma 0.5" in select_text(rows, rows[1], "bic")
+    assert "prefer" not in select_text(rows, rows[0], "bic")
 
 
 def test_select_that_is_interrupted_chooses_among_the_rest(

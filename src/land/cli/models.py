@@ -1,4 +1,4 @@
-"""Models in the units and columns of the user's table."""
+"""Models in the units and columns of the user's table, and what there is to say."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from land.cli import cache
 from land.cli.console import Console
-from land.cli.data import Data
+from land.cli.data import Data, read_data
 from land.cli.errors import CommandError
+
+# Columns that a summary shows.
+_MOST_COLUMNS = 6
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,6 @@ class StoredModel:
         Name of the column of labels.
     center, scale : ndarray of shape (D,)
         The model's coordinates are ``(x - center) / scale``.
-    standardized : bool
     """
 
     model: Any
@@ -37,7 +40,11 @@ class StoredModel:
     label: str | None
     center: np.ndarray
     scale: np.ndarray
-    standardized: bool = False
+
+    @property
+    def standardized(self) -> bool:
+        """Whether the model's coordinates are not the data's."""
+        return bool(np.any(self.center != 0.0) or np.any(self.scale != 1.0))
 
     @property
     def log_scale(self) -> float:
@@ -46,31 +53,25 @@ class StoredModel:
 
     def to_model(self, X: np.ndarray) -> np.ndarray:
         """Points in the coordinates of the model."""
-        return (X - self.center) / self.scale if self.standardized else X
+        return (X - self.center) / self.scale
 
     def to_data(self, Z: np.ndarray) -> np.ndarray:
         """Points of the model in the units of the data."""
-        return Z * self.scale + self.center if self.standardized else Z
+        return Z * self.scale + self.center
 
     def means(self) -> np.ndarray:
         """Means in the units of the data, (K, D)."""
-        names = ("mean_", "means_", "cluster_centers_")
-        found = next(getattr(self.model, name) for name in names if self._has(name))
-        return self.to_data(np.atleast_2d(found))
+        return self.to_data(
+            np.atleast_2d(self._first_of("mean_", "means_", "cluster_centers_"))
+        )
 
     def covariances(self) -> np.ndarray | None:
         """Covariances in the units of the data, (K, D, D), if there are any."""
-        names = [name for name in ("covariance_", "covariances_") if self._has(name)]
-        if not names:
+        stored = self._first_of("covariance_", "covariances_")
+        if stored is None:
             return None
-        stored = np.asarray(getattr(self.model, names[0]))
-        stored = stored.reshape(-1, *stored.shape[-2:])
-        return stored * np.outer(self.scale, self.scale)
-
-    def weights(self) -> np.ndarray:
-        """Weights of the components, (K,)."""
-        even = np.full(len(self.means()), 1.0 / len(self.means()))
-        return np.asarray(getattr(self.model, "weights_", even))
+        dim = len(self.columns)
+        return stored.reshape(-1, dim, dim) * np.outer(self.scale, self.scale)
 
     def log_density(self, X: np.ndarray, measure: str) -> np.ndarray:
         """Log densities of points of the data, in their units.
@@ -103,7 +104,7 @@ class StoredModel:
         values: np.ndarray = mixture.score_samples(self.to_model(X))
         return values - self.log_scale
 
-    def save(self, path: Path, console: Console) -> Path:
+    def save(self, path: Path) -> None:
         """Write the model; if that fails, where it will not be lost."""
         extra: dict[str, Any] = {"columns": self.columns}
         if self.label is not None:
@@ -112,7 +113,6 @@ class StoredModel:
             extra |= {"center": self.center, "scale": self.scale}
         try:
             self.model.save(path, extra=extra)
-            return path
         except OSError as error:
             descriptor, spare = tempfile.mkstemp(prefix="land-", suffix=".land")
             os.close(descriptor)
@@ -125,27 +125,62 @@ class StoredModel:
                 f"{path}: {error.strerror}; the model was written to {spare} instead"
             ) from None
 
-    def _has(self, name: str) -> bool:
-        return hasattr(self.model, name)
+    def summary(self) -> dict[str, Any]:
+        """What there is to know about the model."""
+        model, means = self.model, self.means()
+        even = np.full(len(means), 1.0 / len(means))
+        landmarks = model.metric_.landmarks
+        result: dict[str, Any] = {
+            "class": type(model).__name__,
+            "components": len(means),
+            "columns": self.columns,
+            "label": self.label,
+            "standardized": self.standardized,
+            "rows": None if landmarks is None else len(landmarks),
+            "metric": type(model.metric_).__name__,
+            "parameters": getattr(model, "n_parameters_", None),
+            "steps": model.n_iter_,
+            "objective": self._first_of("objective_", "inertia_"),
+            "mean_log_density": self._mean_log_density(),
+            "weights": getattr(model, "weights_", even),
+            "means": means,
+            "covariances": self.covariances(),
+        }
+        for name in ("method", "volume", "reference", "covariance_type"):
+            result[name] = getattr(model, name, None)
+        for name in ("sigma", "rho", "geometry_gain", "converged", "interrupted"):
+            result[name] = getattr(model, f"{name}_", None)
+        return result | {"failed_log_maps": getattr(model, "n_failed_log_maps_", None)}
+
+    def _mean_log_density(self) -> float | None:
+        """Mean log density of the rows of the fit, in their units, if it is known.
+
+        The objective is about dx with these settings only.
+        """
+        settings = [getattr(self.model, name, None) for name in ("reference", "volume")]
+        if settings != ["lebesgue", "exact"]:
+            return None
+        return float(-self.model.objective_ - self.log_scale)
+
+    def _first_of(self, *names: str) -> Any:
+        found = (
+            getattr(self.model, each) for each in names if hasattr(self.model, each)
+        )
+        return next(found, None)
 
 
-def describe_new(model: Any, data: Data, scaling: tuple | None) -> StoredModel:
-    """A model that was just fitted, in the scaling that `standardize` gave."""
+def standardized_model(model: Any, data: Data, options: Any) -> StoredModel:
+    """The model as it is yet to be fitted, with the scaling that was asked for."""
     dim = len(data.names)
-    center, scale = scaling or (np.zeros(dim), np.ones(dim))
-    return StoredModel(
-        model, data.names, data.label_name, center, scale, scaling is not None
-    )
+    center, scale = np.zeros(dim), np.ones(dim)
+    if options.standardize:
+        center, scale = data.X.mean(axis=0), data.X.std(axis=0)
+    return StoredModel(model, data.names, data.label_name, center, scale)
 
 
-def standardize(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of the columns."""
-    return X.mean(axis=0), X.std(axis=0)
-
-
-def load_model(path: Path) -> StoredModel:
+def load_model(path: Path, console: Console) -> StoredModel:
     """Read a model file, of the command line or of Python."""
-    from land.cli import cache
+    console.say(f"reading {path}")
     from land.estimators.files import load_with_extra
 
     cache.enable()
@@ -153,21 +188,99 @@ def load_model(path: Path) -> StoredModel:
     dim = model.n_features_in_
     numbered = [f"x{k + 1}" for k in range(dim)]
     columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))
-    columns = [str(name) for name in columns]
-    center, scale = (
-        np.asarray(extra.get(name, default))
-        for name, default in (("center", np.zeros(dim)), ("scale", np.ones(dim)))
-    )
+    center = np.asarray(extra.get("center", np.zeros(dim)))
+    scale = np.asarray(extra.get("scale", np.ones(dim)))
     if len(columns) != dim or center.shape != (dim,) or scale.shape != (dim,):
         raise CommandError(f"{path}: its columns do not go with its model")
     if not np.all(scale > 0.0):
         raise CommandError(f"{path}: its scale must be positive")
     label = extra.get("label")
     return StoredModel(
-        model=model,
-        columns=columns,
-        label=None if label is None else str(label),
-        center=center,
-        scale=scale,
-        standardized="scale" in extra,
+        model,
+        [str(name) for name in columns],
+        None if label is None else str(label),
+        center,
+        scale,
     )
+
+
+def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
+    """The model, and the rows of the table in the columns it was fitted to."""
+    stored = load_model(options.model, console)
+    return stored, read_data(options, console, stored.columns, stored.label)
+
+
+# In words.
+
+
+def model_text(result: dict[str, Any]) -> str:
+    """The summary for people."""
+    lines = [_kind(result), *_metric_lines(result)]
+    if result["mean_log_density"] is not None:
+        lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")
+    elif result["class"] == "RiemannianKMeans":
+        lines.append(f"sum of squared distances: {result['objective']:.6g}")
+    state = "converged" if result["converged"] else "not converged"
+    state = "interrupted" if result["interrupted"] else state
+    lines.append(f"{state} after {counted(result['steps'], 'step')}")
+    return "\n".join([*lines, *_component_lines(result)])
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things: "1 step", "2 steps"."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def _kind(result: dict[str, Any]) -> str:
+    name = "k-means" if result["class"] == "RiemannianKMeans" else "LAND"
+    parts = [f"{name}, {counted(result['components'], 'component')}"]
+    if result["parameters"] is not None:
+        kind = result["covariance_type"]
+        parts.append(
+            f"{kind} covariances ({counted(result['parameters'], 'parameter')})"
+        )
+    columns = ", ".join(result["columns"][:_MOST_COLUMNS])
+    more = ", ..." * (len(result["columns"]) > _MOST_COLUMNS)
+    scaled = " (standardised)" * result["standardized"]
+    return f"{', '.join(parts)}; columns {columns}{more}{scaled}"
+
+
+def _metric_lines(result: dict[str, Any]) -> list[str]:
+    """Sigma and rho, and what the curved space is worth."""
+    sigma, gain = result["sigma"], result["geometry_gain"]
+    if sigma is None:
+        return []
+    known = gain is not None and np.isfinite(gain)
+    lines = []
+    if np.isfinite(sigma):
+        units = " in standardised units" * result["standardized"]
+        lines.append(f"sigma {sigma:.4g}, rho {result['rho']:.4g}{units}")
+        if known:
+            lines.append(
+                f"following the data gains {gain:.2g} in log density per row over an "
+                "ordinary Gaussian"
+            )
+    else:
+        found = (
+            f"gains {gain:+.2g} in log density per row" if known else "was not tried"
+        )
+        lines.append(f"an ordinary Gaussian does: following the data {found}")
+    return lines
+
+
+def _component_lines(result: dict[str, Any]) -> list[str]:
+    """A line for each component: weight, mean and standard deviations."""
+    names = result["columns"][:_MOST_COLUMNS]
+    lines = ["component  weight  " + "  ".join(f"{name[:18]:>18}" for name in names)]
+    covariances = result["covariances"]
+    for k, weight in enumerate(result["weights"]):
+        cells = [f"{value:.4g}" for value in result["means"][k][: len(names)]]
+        if covariances is not None:
+            spreads = np.sqrt(np.diagonal(covariances[k]))
+            pairs = zip(cells, spreads, strict=False)
+            cells = [f"{cell} ± {spread:.2g}" for cell, spread in pairs]
+        row = "  ".join(f"{cell:>18}" for cell in cells)
+        lines.append(f"{k:>9}  {weight:6.3f}  {row}")
+    if covariances is not None:
+        lines.append("(mean ± standard deviation, as measured at the mean)")
+    return lines

@@ -1,0 +1,110 @@
+"""The command `select`."""
+
+from __future__ import annotations
+
+import argparse
+from math import isfinite
+from typing import Any
+
+import land
+from land.cli.console import Console
+from land.cli.data import read_data
+from land.cli.errors import INTERRUPTED
+from land.cli.fit import settings
+from land.cli.models import counted, standardized_model
+from land.cli.tables import TABLES, check_output, write_table
+
+# How a change of units shifts what `land.select` reports, in units of the log density
+# of one row, and whether every row counts.
+_SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0}
+_SHOWN = ("n_components", "sigma", *_SHIFTS, "held_out", "seconds")
+
+
+def select(options: argparse.Namespace, console: Console) -> int:
+    """Fit the candidates, choose one, show all."""
+    check_output(options.output)
+    check_output(options.table, TABLES)
+    data = read_data(options, console)
+    stored = standardized_model(None, data, options)
+    X = stored.to_model(data.X)
+    count = len(options.components) * len(options.sigma)
+    with console.working(f"fitting {counted(count, 'candidate')}"):
+        selection = _select(X, options, console)
+    stored = standardized_model(selection.model, data, options)
+    rows = [_in_units(row, stored.log_scale, len(X)) for row in _records(selection)]
+    best = _in_units(selection.best, stored.log_scale, len(X))
+    result: dict[str, Any] = {"criterion": options.criterion, "best": best}
+    result |= {"table": rows} | data.agreement(selection.model.predict(X))
+    text = select_text(rows, best, options.criterion)
+    if "f_measure" in result:
+        text += f"\nF-measure against {result['label']}: {result['f_measure']:.4f}"
+    if options.table is not None:
+        write_table(options.table, {name: [row[name] for row in rows] for name in best})
+        result["table_file"] = str(options.table)
+        text += f"\ntable: {options.table}"
+    if options.output is not None:
+        stored.save(options.output)
+        result["model"] = str(options.output)
+        text += f"\nmodel: {options.output}"
+    console.result(text, result)
+    if selection.interrupted:
+        console.error("interrupted; the choice is among the candidates so far")
+        return INTERRUPTED
+    return 0
+
+
+def _select(X: Any, options: argparse.Namespace, console: Console) -> Any:
+    def hear(step: Any) -> None:  # a function, which scikit-learn's clone leaves alone
+        console.step(step)
+
+    callback = hear if options.jobs == 1 else None
+    return land.select(
+        X,
+        options.components,
+        list(options.sigma),
+        estimator=land.LANDMixture(callback=callback, **settings(options)),
+        criterion=options.criterion,
+        held_out=options.held_out,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        verbose=not console.quiet,
+    )
+
+
+def _records(selection: Any) -> list[dict[str, Any]]:
+    """Rows of the table, which is a list where pandas is not installed."""
+    table = selection.table
+    return table if isinstance(table, list) else table.to_dict("records")
+
+
+def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:
+    """A row of the table with densities in the units of the data."""
+    shifted = {name: row[name] + _SHIFTS[name] * n * log_scale for name in _SHIFTS}
+    return row | shifted | {"held_out": row["held_out"] - log_scale}
+
+
+def select_text(
+    rows: list[dict[str, Any]], best: dict[str, Any], criterion: str
+) -> str:
+    """The table of candidates, and what to make of the choice."""
+    lines = ["  ".join(f"{name:>14}" for name in _SHOWN)]
+    for row in rows:
+        if row["error"]:
+            lines.append(f"{row['n_components']:>14}  failed: {row['error']}")
+            continue
+        cells = "  ".join(f"{row[name]:>14.6g}" for name in _SHOWN)
+        lines.append(cells + ("" if row["converged"] else "  not converged"))
+    chosen = best["n_components"]
+    components = counted(chosen, "component")
+    lines.append(f"chosen by {criterion}: {components}, sigma {best['sigma']:.4g}")
+    tried = [row["n_components"] for row in rows]
+    if min(tried) < chosen == max(tried):
+        lines.append(f"{chosen} is the most that was tried: try more with -k")
+    known = [row for row in rows if not row["error"] and isfinite(row["held_out"])]
+    other = max(known, key=lambda row: row["held_out"], default=best)
+    if other["held_out"] > best["held_out"]:
+        lines.append(
+            f"held-out rows prefer {other['n_components']}, sigma "
+            f"{other['sigma']:.4g}: --criterion held_out would choose by them"
+        )
+    return "\n".join(lines)
