@@ -88,6 +88,18 @@ def test_fit_shows_a_summary(cli, table, tmp_path):
     assert f"model: {tmp_path / 'm'}" in done.out
 
 
+def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_path):
+    """Its log density is that of the rows, in their units, as score has it."""
+    found = result(cli("info", scaled_file, "--json", "-q").out)
+    scored = result(cli("score", scaled_file, table, "--json", "-q").out)
+    expected = scored["mean_log_density"]
+    assert found["mean_log_density"] == pytest.approx(expected, rel=1e-3)
+    text = cli("info", scaled_file, "-q").out
+    assert f"mean log density of the rows: {found['mean_log_density']:.6g}" in text
+    for word in ("objective", "tangent", "volume"):
+        assert word not in text
+
+
 def test_few_rows_for_many_parameters(cli, tmp_path):
     (tmp_path / "d.csv").write_text("a,b\n0,0.1\n1.2,2\n2.1,0.3\n")
     done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m", *LEAST, "-q")
@@ -95,9 +107,7 @@ def test_few_rows_for_many_parameters(cli, tmp_path):
 
 
 USAGE = {
-    "optimizer": (["-k", 2, "--optimizer", "paper"], "for one component"),
-    "gmm": (["--init", "gmm"], "for mixtures"),
-    "init": (["--init", "zero"], "must be gmm"),
+    "init": (["--init", "zero"], "invalid choice: 'zero'"),
     "sigma": (["--sigma", "-1"], "positive number or auto, got '-1'"),
     "count": (["-k", "0"], "whole number from 1, got '0'"),
     "tol": (["--tol", "nan"], "positive number"),
@@ -121,6 +131,9 @@ def test_what_the_estimator_refuses(fails, table, tmp_path):
     arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m")
     assert "sigma=1e-06 is far smaller" in fails(*arguments, "--sigma", "1e-6")
     assert "must not exceed the number of rows" in fails(*arguments, "-k", 41)
+    paper = ("--optimizer", "paper")
+    assert "optimizer='paper' is" in fails(*arguments, "-k", 2, *paper)
+    assert "init must be" in fails(*arguments, "--init", "gmm")
 
 
 OUTPUTS = {
@@ -149,7 +162,7 @@ def test_a_model_that_cannot_be_written_is_not_lost(
     monkeypatch.setattr("os.fsync", fsync)
     arguments = ("fit", table, "-x", "kind", *LEAST)
     message = fails(*arguments, "-o", tmp_path / "model.land")
-    (spare,) = tmp_path.iterdir()
+    (spare,) = tmp_path.glob("land-*/model.land")
     assert f"No space left on device; the model was written to {spare}" in message
     assert land.load(spare).method == "least_squares"
 

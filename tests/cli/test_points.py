@@ -124,7 +124,8 @@ def test_columns_are_checked(fails, scaled_file, tmp_path):
     (tmp_path / "d.csv").write_text("u,v\n100,0.001\n")
     for name in ("score", "predict"):
         message = fails(name, scaled_file, tmp_path / "d.csv")
-        assert "no column 'across', it has u, v" in message
+        assert "no column 'across':" in message
+        assert "d.csv has u, v;" in message
         assert "across, up with --columns" in message
 
 

@@ -36,13 +36,39 @@ def test_select_shows_a_table(cli, table, tmp_path):
     assert "log_likelihood" in text
 
 
-def test_select_tells_when_held_out_rows_disagree():
+def test_select_compares_with_labels(cli, result, table, moons):
+    arguments = ("select", table, "-l", "kind", "-k", "2", "--standardize", *LEAST)
+    done = cli(*arguments, "-q", "--json")
+    assert 0.5 < result(done.out)["f_measure"] <= 1.0
+    text = cli(*arguments, "-q").out
+    assert f"F-measure against kind: {result(done.out)['f_measure']:.4f}" in text
+
+
+def candidates(*values):
+    """Rows of a table, of 1, 2, ... components with these values of BIC."""
     common = {"error": "", "converged": True, "log_likelihood": 0.0, "aic": 0.0}
-    common |= {"sigma": 0.5, "seconds": 1.0}
-    rows = [
-        common | {"n_components": 2, "bic": 7.0, "held_out": -1.0},
-        common | {"n_components": 3, "bic": 5.0, "held_out": -2.0},
-    ]
+    common |= {"sigma": 0.5, "seconds": 1.0, "held_out": float("nan")}
+    return [common | {"n_components": k, "bic": b} for k, b in enumerate(values, 1)]
+
+
+def test_select_tells_when_the_best_is_the_last():
+    rows = candidates(7.0, 6.0, 5.0)
+    assert "3 is the most that was tried" in select_text(rows, rows[2], "bic")
+    rows = candidates(7.0, 5.0, 6.0)
+    assert "most that was tried" not in select_text(rows, rows[1], "bic")
+    rows = candidates(7.0)
+    assert "most that was tried" not in select_text(rows, rows[0], "bic")
+
+
+def test_select_shows_what_failed():
+    first, second = candidates(7.0, float("nan"))
+    text = select_text([first, second | {"error": "ValueError: no"}], first, "bic")
+    assert "ValueError: no" in text.splitlines()[2]
+
+
+def test_select_tells_when_held_out_rows_disagree():
+    _, first, second = candidates(9.0, 7.0, 5.0)
+    rows = [first | {"held_out": -1.0}, second | {"held_out": -2.0}]
     assert "held-out rows prefer 2, sigma 0.5" in select_text(rows, rows[1], "bic")
     assert "prefer" not in select_text(rows, rows[0], "bic")
 

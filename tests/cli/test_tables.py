@@ -11,7 +11,8 @@ import pytest
 from land.cli.console import Console
 from land.cli.data import read_data
 from land.cli.errors import CommandError
-from land.cli.tables import read_table, write_table
+from land.cli.output import write_table
+from land.cli.tables import read_table
 
 DEFAULTS = {
     "header": None,
@@ -191,7 +192,7 @@ def test_archives_of_arrays(tmp_path):
     np.savez(file, A=X, B=Z)
     with pytest.raises(CommandError, match=r"--array NAME"):
         read_table(file, options)
-    with pytest.raises(CommandError, match="no array 'C'"):
+    with pytest.raises(CommandError, match="choose one of its arrays, A, B,"):
         read_table(file, SimpleNamespace(**DEFAULTS | {"array": "C"}))
 
 
@@ -228,7 +229,6 @@ BAD = {
     "three axes": (npy(np.zeros((2, 2, 2))), "data.npy", "must have 2 axes"),
     "no rows": (npy(np.zeros((0, 2))), "data.npy", "no rows of data"),
     "no columns": (npy(np.zeros((2, 0))), "data.npy", "no rows of data"),
-    "wrong name": (npy(np.zeros((2, 2))), "data.npz", "name it .npy"),
 }
 
 
@@ -362,7 +362,9 @@ def test_infinite_values_are_missing(choose):
 
 
 def test_rows_that_all_lack_a_value(choose):
-    with pytest.raises(CommandError, match="every row lacks a value"):
+    with pytest.raises(
+        CommandError, match="every row lacks a value, as row 1, column 'b'"
+    ):
         choose("a,b\n1,\n2,\n", drop_missing=True)
 
 
@@ -414,7 +416,7 @@ def test_columns_of_a_model_are_found_by_name(choose):
     assert data.names == ["c", "a"]
     assert data.X[0].tolist() == [3.0, 1.0]
     assert data.labels.tolist() == ["u", "v", "u"]
-    with pytest.raises(CommandError, match=r"no column 'z'.*with --columns"):
+    with pytest.raises(CommandError, match=r"no column 'z': .* with --columns"):
         choose(FOUR, expected=["z", "a"])
     with pytest.raises(CommandError, match="must name 2 columns"):
         choose(FOUR, expected=["z", "a"], columns=["a"])

@@ -4,6 +4,8 @@ from matplotlib.figure import Figure
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KernelDensity
 
+from land import LAND
+from land.metrics import EuclideanMetric
 from land.plotting import density_grid, plot_data, plot_density, plot_grid
 from land.plotting.density import SHARES, enclosing_levels
 
@@ -51,8 +53,17 @@ def test_mixture_and_gaussians_take_the_same_call(ax, arc, mixture, gaussians):
         assert contours.filled
 
 
-def test_a_flat_models_limits_follow_from_the_model(ax, gaussians):
-    contours = plot_density(gaussians, ax, grid=60, filled=False)
+@pytest.fixture(scope="module")
+def flat(arc):
+    """A model of ours, whose space is flat."""
+    metric = EuclideanMetric(2)
+    return LAND(metric=metric, n_samples=200, random_state=0).fit(arc)
+
+
+@pytest.mark.parametrize("name", ["gaussians", "flat"])
+def test_a_flat_models_limits_follow_from_the_model(ax, name, request):
+    model = request.getfixturevalue(name)
+    contours = plot_density(model, ax, grid=60, filled=False)
     outermost = vertices(contours, contours.levels[0])
     # The 95 % contour is not cut off: it ends where the plot does not.
     step = np.ptp(ax.dataLim.get_points(), axis=0) / 60

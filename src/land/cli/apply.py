@@ -11,7 +11,7 @@ import numpy as np
 from land.cli.console import Console
 from land.cli.errors import CommandError
 from land.cli.models import load_model, model_text, read_for_model
-from land.cli.tables import FIGURES, TABLES, check_output, deliver
+from land.cli.output import FIGURES, TABLES, check_output, deliver
 
 
 def score(options: argparse.Namespace, console: Console) -> int:
@@ -42,7 +42,7 @@ def score(options: argparse.Namespace, console: Console) -> int:
         if theirs > result["mean_log_density"]:
             text += "; try 'land fit' with a larger --rho, which flattens space"
     columns = data.columns(options.with_data) | {"log_density": values}
-    deliver(options, console, columns, "log densities", result, text)
+    deliver(options, console, columns, result, "log densities", text)
     return 0
 
 
@@ -59,7 +59,7 @@ def predict(options: argparse.Namespace, console: Console) -> int:
     if "f_measure" in result:
         text += f"; F-measure against {result['label']}: {result['f_measure']:.4f}"
     columns = data.columns(options.with_data) | found
-    deliver(options, console, columns, "components", result, text)
+    deliver(options, console, columns, result, "components", text)
     return 0
 
 
@@ -91,7 +91,7 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     if components is not None:
         columns["component_" if "component" in columns else "component"] = components
     what = f"{len(points)} points"
-    deliver(options, console, columns, what, {"points": len(points)})
+    deliver(options, console, columns, {"points": len(points)}, what)
     return 0
 
 
@@ -99,18 +99,11 @@ def plot(options: argparse.Namespace, console: Console) -> int:
     """Draw a model."""
     check_output(options.output, FIGURES)
     stored = load_model(options.model, console)
-    points = stored.model.metric_.landmarks
     kind = options.kind or ("density" if len(stored.columns) == 2 else "pairs")
-    if points is None and kind != "history":
-        raise CommandError(
-            "the model's metric is not learned from data, so there are none to draw; "
-            "use --kind history, or land.plotting"
-        )
     with console.counting(f"drawing {kind}"):
         from land.cli.figures import model_figure, save_figure
 
-        figure = model_figure(stored, kind, points, options.grid)
-        save_figure(figure, options.output)
+        save_figure(model_figure(stored, kind, options.grid), options.output)
     console.result(f"figure: {options.output}", {"figure": str(options.output)})
     return 0
 

@@ -29,11 +29,8 @@ def enable() -> Path | None:
         return Path(str(chosen))
     try:
         folder = cache_folder() / f"jax-{_machine()}"
-        # Code is loaded from here: it must be writable for its owner only.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-        shared = status.st_mode & 0o022 and os.name == "posix"
-        if not os.access(folder, os.W_OK) or shared or not _is_own(status):
+        if not os.access(folder, os.W_OK) or _is_shared(folder.stat()):
             return None
     except (OSError, RuntimeError):
         return None
@@ -48,8 +45,11 @@ def cache_folder() -> Path:
     return (named if named.is_absolute() else Path.home() / ".cache") / "land"
 
 
-def _is_own(status: os.stat_result) -> bool:
-    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
+def _is_shared(status: os.stat_result) -> bool:
+    """Whether others may write here, from where code is loaded."""
+    if os.name != "posix":
+        return False
+    return bool(status.st_mode & 0o022) or status.st_uid != os.getuid()
 
 
 def _machine() -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import land
 from land.cli.console import Console
 from land.cli.errors import CommandError
 from land.cli.tables import read_table, to_number
@@ -19,21 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a table is listed, and what in it is suspicious.
+    """Where a message is too long, and a column suspicious."""
 
-    Attributes
-    ----------
-    named : int
-        Names that a message lists.
-    unequal : float
-        Ratio of spreads above which columns should be standardised.
-    classes : int
-        A column of at most so many different whole numbers, or words, may be a code.
-    """
-
-    named: int = 8
-    unequal: float = 20.0
-    classes: int = 10
+    named: int = 8  # names in a message
+    unequal: float = 20.0  # ratio of spreads above which columns should be scaled
+    classes: int = 10  # different whole numbers, or words, that may name classes
 
 
 LIMITS = Limits()
@@ -47,18 +38,10 @@ _READINGS = {
 
 @dataclass(frozen=True)
 class Data:
-    """A matrix of numbers, and what belongs to its rows and columns.
+    """A matrix X (n, D) of numbers, and what belongs to its columns and rows.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, D)
-    names : list of str
-        Names of the columns.
-    rows : ndarray of shape (n,)
-        Numbers of the rows among those of the file, from one.
-    labels : ndarray of shape (n,) or None
-        The column kept aside, None where a label is missing.
-    label_name : str or None
+    `rows` are numbers of rows of the file, from one. `labels` is the column kept aside,
+    if there is one, with None where a label is missing.
     """
 
     X: np.ndarray
@@ -78,14 +61,11 @@ class Data:
 
     def agreement(self, clusters: np.ndarray) -> dict[str, Any]:
         """F-measure of clusters against the labels, if there are any."""
-        import land
-
-        if self.labels is None:
+        labels = [] if self.labels is None else self.labels.tolist()
+        known = [k for k, label in enumerate(labels) if label is not None]
+        if not known:
             return {}
-        known = np.array([label is not None for label in self.labels])
-        if not known.any():
-            return {}
-        value = land.f_measure(self.labels[known].tolist(), clusters[known].tolist())
+        value = land.f_measure([labels[k] for k in known], clusters[known].tolist())
         return {"f_measure": value, "label": self.label_name}
 
 
@@ -97,21 +77,12 @@ def read_data(
 ) -> Data:
     """Read the file of `options.data` and choose its columns.
 
-    Parameters
-    ----------
-    options
-        Of the command line, see `land.cli.options`.
-    console
-        Hears what was found.
-    expected : list of str, optional
-        Names of the columns of a model, which must be there. Without them all columns
-        are taken, and must be numbers that vary.
-    usual_label : str, optional
-        Name of the column of labels, if it is there.
+    Those of a model are `expected`, and must be there. Otherwise all columns are taken,
+    and must be numbers that vary. `usual_label` names the column of labels, if it is
+    there and the options name no other.
     """
     console.say(f"reading {options.data}")
     table = read_table(options.data, options)
-    source = table.attrs["source"]
     label = usual_label if usual_label in table else None
     if options.labels:
         (label,) = _find(table, options.labels)
@@ -120,30 +91,24 @@ def read_data(
         names = _leave_out(table, names, options, console)
     problems = list(_problems(table, names, options, fitting=expected is None))
     if problems:
-        raise CommandError(f"{source}: {'; '.join(problems)}")
+        raise CommandError(f"{table.attrs['source']}: {'; '.join(problems)}")
     X = table[names].to_numpy(dtype=np.float64)
     complete = np.isfinite(X).all(axis=1)
-    lost = int(np.sum(~complete))
-    if lost:
+    if not complete.all():
+        lost = np.sum(~complete)
         console.warn(f"left out {lost} of {len(X)} rows: values are missing")
-    data = Data(
-        X=np.ascontiguousarray(X[complete]),
-        names=names,
-        rows=np.flatnonzero(complete) + 1,
-        labels=None if label is None else _labels(table[label])[complete],
-        label_name=label,
-    )
-    console.say(f"{len(data.X)} rows, columns {listed(names)}")
+    labels = None if label is None else _labels(table[label])[complete]
+    X, rows = np.ascontiguousarray(X[complete]), np.flatnonzero(complete) + 1
+    console.say(f"{len(X)} rows, columns {listed(names)}")
     if expected is None and not options.standardize:
-        _compare_scales(data, console)
-    return data
+        _compare_scales(X, names, console)
+    return Data(X, names, rows, labels, label)
 
 
 def listed(names: Sequence[str]) -> str:
     """Names for a message, not too many of them."""
     rest = len(names) - LIMITS.named
-    shown = ", ".join(names[: LIMITS.named])
-    return shown if rest <= 0 else f"{shown} and {rest} more"
+    return ", ".join(names[: LIMITS.named]) + f" and {rest} more" * (rest > 0)
 
 
 # Which columns.
@@ -153,17 +118,16 @@ def _choose(
     table: pd.DataFrame, options: Any, label: str | None, expected: list[str] | None
 ) -> list[str]:
     """The columns that were asked for, or are expected."""
-    source = table.attrs["source"]
     chosen = [name for name in table if name != label]
+    has = f"{table.attrs['source']} has {listed(list(table))}"
     if options.columns:
-        wanted = [_find(table, each) for each in options.columns]
-        chosen = [name for found in wanted for name in found]
+        chosen = [name for each in options.columns for name in _find(table, each)]
     elif expected is not None:
         missing = [name for name in expected if name not in table]
         if missing:
             raise CommandError(
-                f"{source}: no column {missing[0]!r}, it has {listed(list(table))}; "
-                f"say which columns stand for {listed(expected)} with --columns"
+                f"no column {missing[0]!r}: {has}; say which columns stand for "
+                f"{listed(expected)} with --columns"
             )
         return expected
     for each in options.exclude or []:
@@ -171,8 +135,7 @@ def _choose(
         chosen = [name for name in chosen if name not in left_out]
     if not chosen or len(set(chosen)) < len(chosen):
         raise CommandError(
-            "--columns and --exclude must leave columns that are all different; "
-            f"{source} has {listed(list(table))}"
+            f"--columns and --exclude must leave columns that are all different; {has}"
         )
     if expected is not None and len(chosen) != len(expected):
         raise CommandError(
@@ -184,24 +147,20 @@ def _choose(
 
 def _find(table: pd.DataFrame, wanted: str) -> list[str]:
     """Columns by name or number from one, several of them separated by commas."""
-    names, source = list(table), table.attrs["source"]
-    if wanted in names:
-        return [wanted]
-    found: list[str] = []
-    for part in (each.strip() for each in wanted.split(",")):
-        numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if part in names:
-            found.append(part)
-        elif numbers is not None:
-            first, last = int(numbers[1]), int(numbers[2] or numbers[1])
-            if not 1 <= first <= last <= len(names):
-                raise CommandError(
-                    f"{source}: no columns {part}; it has {len(names)} columns, "
-                    "numbered from 1"
-                )
-            found += names[first - 1 : last]
-        else:
-            raise CommandError(f"{source}: no column {part!r}; it has {listed(names)}")
+    names, found = list(table), []
+    for part in [wanted] if wanted in names else wanted.split(","):
+        numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        if part.strip() in names:
+            found.append(part.strip())
+            continue
+        first, last = numbers.groups(default="") if numbers else ("0", "0")
+        own = names[int(first) - 1 : int(last or first)] if int(first) else []
+        if not own or int(last or first) > len(names):
+            raise CommandError(
+                f"no column {part.strip()!r}: {table.attrs['source']} has "
+                f"{listed(names)}, numbered from 1"
+            )
+        found += own
     return found
 
 
@@ -217,12 +176,11 @@ def _leave_out(
     ):
         if wanted and left_out:
             names = [name for name in names if name not in left_out]
-            reason = f"because they {reason}: {listed(left_out)}"
-            console.warn(f"columns left out {reason}")
+            console.warn(f"columns left out, as they {reason}: {listed(left_out)}")
     if not names:
         raise CommandError(f"{table.attrs['source']}: no column of numbers is left")
-    for name in () if options.columns else names:
-        if _is_text(table[name]) or _is_constant(table[name]):
+    for name in [] if options.columns else names:
+        if name in texts or name in constant:
             continue
         if len(table) > 2 and np.all(np.diff(table[name]) == 1.0):
             console.warn(
@@ -253,27 +211,22 @@ def _problems(
     table: pd.DataFrame, names: list[str], options: Any, fitting: bool
 ) -> Iterator[str]:
     """All that is wrong with the columns, with what to do about it."""
-    ignorable = fitting and not options.columns
     texts = [name for name in names if _is_text(table[name])]
     for name in texts:
-        yield _text_problem(table, name, options, ignorable)
+        yield _text_problem(table, name, options, fitting and not options.columns)
     numeric = [name for name in names if name not in texts]
-    X = table[numeric].to_numpy(dtype=np.float64)
-    finite = np.isfinite(X)
+    finite = np.isfinite(table[numeric].to_numpy(dtype=np.float64))
     complete = finite.all(axis=1)
     if not complete.all():
-        first = int(np.argmin(complete))
-        name = numeric[int(np.argmin(finite[first]))]
+        row = int(np.argmin(complete))
+        first = f"row {row + 1}, column {numeric[int(np.argmin(finite[row]))]!r}"
         if not complete.any():
-            yield (
-                f"every row lacks a value, the first one in column {name!r} (leave out "
-                "columns with --exclude)"
-            )
+            yield f"every row lacks a value, as {first} (leave out columns: --exclude)"
         elif not options.drop_missing:
             yield (
-                f"{np.sum(~complete)} of {len(X)} rows have missing or infinite "
-                f"values, the first in row {first + 1}, column {name!r} (leave out "
-                "these rows with --drop-missing, or fill them in)"
+                f"{np.sum(~complete)} of {len(table)} rows have missing or infinite "
+                f"values, the first in {first} (leave out these rows with "
+                "--drop-missing, or fill them in)"
             )
     constant = [name for name in numeric if _is_constant(table[name])]
     if fitting and complete.sum() == 1:
@@ -299,14 +252,13 @@ def _text_problem(table: pd.DataFrame, name: str, options: Any, ignorable: bool)
         del readings[readings.index("--decimal ,") + 1 :]
     if table.attrs.get("delimiter") == ",":
         del readings[1:]  # a comma in quotes groups digits, if it can
+    remedy = "correct it, or choose other columns"
     if readings:
         remedy = f"numbers if read with {' or '.join(readings)}"
     elif ignorable:
         few = words.nunique() <= max(LIMITS.classes, len(words) // 2)
-        keep = f"keep it aside with --labels {name!r}, " if few else ""
+        keep = f"keep it aside with --labels {name!r}, " * few
         remedy = f"{keep}leave it out with --exclude, or all text with --ignore-text"
-    else:
-        remedy = "correct it, or choose other columns"
     return f"column {name!r} holds text, {value[:40]!r} in row {row + 1} ({remedy})"
 
 
@@ -324,27 +276,22 @@ def _is_text(column: pd.Series) -> bool:
 
 def _is_constant(column: pd.Series) -> bool:
     """Whether it has numbers, and all that are there are equal."""
-    return not _is_text(column) and _finite(column).nunique() < 2
+    return not _is_text(column) and column[np.isfinite(column)].nunique() < 2
 
 
 def _is_code(column: pd.Series) -> bool:
     """Whether a column looks like codes of a few classes."""
-    values = _finite(column)
+    values = column[np.isfinite(column)]
     few = values.nunique() <= min(LIMITS.classes, len(values) // 5)
     return few and bool(np.all(values % 1 == 0.0))
 
 
-def _finite(column: pd.Series) -> pd.Series:
-    return column[np.isfinite(column)]
-
-
-def _compare_scales(data: Data, console: Console) -> None:
-    spreads = data.X.std(axis=0)
-    if spreads.max() <= LIMITS.unequal * spreads.min():
-        return
-    wide, narrow = data.names[int(spreads.argmax())], data.names[int(spreads.argmin())]
-    console.warn(
-        f"column {wide!r} varies {spreads.max() / spreads.min():.2g} times as much as "
-        f"{narrow!r}, and distances are hardly about the latter; --standardize gives "
-        "all columns the same say"
-    )
+def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:
+    spreads = X.std(axis=0)
+    if spreads.max() > LIMITS.unequal * spreads.min():
+        wide, narrow = names[int(spreads.argmax())], names[int(spreads.argmin())]
+        console.warn(
+            f"column {wide!r} varies {spreads.max() / spreads.min():.2g} times as much "
+            f"as {narrow!r}, and distances are hardly about the latter; --standardize "
+            "gives all columns the same say"
+        )

@@ -16,7 +16,7 @@ import numpy as np
 import land
 from land.cli import cache
 from land.cli.console import Console
-from land.cli.tables import write_table
+from land.cli.output import text_table, write_table
 
 MODELS = ("LAND", "least squares", "Gaussian mixture")
 N_ROWS, N_SAMPLES, GRID = 300, 600, 26
@@ -51,11 +51,12 @@ def demo(options: argparse.Namespace, console: Console) -> int:
     files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
     for file in files[:2]:
         save_figure(figure, file)
-    write_table(files[2], {key: [row[key] for row in rows] for key in rows[0]})
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    write_table(files[2], columns)
     seconds = time.perf_counter() - started
     places = f"figure: {files[0]}, {files[1]}\ntable: {files[2]}  ({seconds:.0f} s)"
     result = {"rows": rows, "files": [str(file) for file in files], "seconds": seconds}
-    console.result(f"{_text_table(rows)}\n{places}", result)
+    console.result(f"{text_table(columns)}\n{_NOTE}\n{places}", result)
     return 0
 
 
@@ -86,9 +87,8 @@ def compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict],
                 ax.set(xlim=panels[0].get_xlim(), ylim=panels[0].get_ylim())
                 ax.set(xticks=[], yticks=[], title=_title(rows[-1]))
             panels[0].set_ylabel(case.name)
-        handles = axes[0, 0].get_legend_handles_labels()[0]
-        place = "outside lower center"
-        figure.legend(handles=handles, loc=place, ncols=4, frameon=False)
+        style: Any = {"loc": "outside lower center", "ncols": 4, "frameon": False}
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), **style)
     return rows, figure
 
 
@@ -140,29 +140,16 @@ def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
     from land import plotting
 
     plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
-    contours = plotting.plot_density(model, ax, grid=GRID)
-    middle = contours.cmap(0.5)
-    ax.fill([], [], color=middle, label="density (95 % to 10 % of the probability)")
-    rings = plotting.plot_covariance(model, ax, n_std=1.0, color=_RINGS)
-    for ring in rings:
-        ring.set_label(None)
+    shade = plotting.plot_density(model, ax, grid=GRID).cmap(0.5)
+    ax.fill([], [], color=shade, label="density (95 % to 10 % of the probability)")
+    style = {"color": _RINGS, "label": None}
+    rings = plotting.plot_covariance(model, ax, n_std=1.0, **style)
     rings[0].set_label("one standard deviation")
     plotting.plot_means(model, ax, color=_RINGS, label="mean")
 
 
 def _title(row: dict[str, Any]) -> str:
-    density = f"held-out log density {row['held_out_log_density']:.2f}"
-    density = density.replace(" -", " \N{MINUS SIGN}")
-    if row["f_measure"] is None:
-        return f"{row['model']}\n{density}"
-    return f"{row['model']}, F-measure {row['f_measure']:.2f}\n{density}"
-
-
-def _text_table(rows: list[dict[str, Any]]) -> str:
-    lines = [f"{'data':<14}{'model':<18}{'held-out log density':>22}{'F-measure':>12}"]
-    for row in rows:
-        agreement = "" if row["f_measure"] is None else f"{row['f_measure']:.3f}"
-        density = row["held_out_log_density"]
-        start = f"{row['data']:<14}{row['model']:<18}"
-        lines.append(f"{start}{density:>22.3f}{agreement:>12}")
-    return "\n".join([*lines, _NOTE])
+    agreement = row["f_measure"]
+    more = "" if agreement is None else f", F-measure {agreement:.2f}"
+    density = f"{row['held_out_log_density']:.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{row['model']}{more}\nheld-out log density {density}"

@@ -31,15 +31,20 @@ def save_figure(figure: Any, path: Path) -> None:
         figure.savefig(stream, format=kind, dpi=200, bbox_inches="tight")
 
 
-def model_figure(stored: StoredModel, kind: str, points: np.ndarray, grid: int) -> Any:
-    """The figure of a model; `points` are in the model's coordinates."""
-    dim = len(stored.columns)
+def model_figure(stored: StoredModel, kind: str, grid: int) -> Any:
+    """The figure of a model, with the data that its metric was learned from."""
+    dim, points = len(stored.columns), stored.model.metric_.landmarks
     if kind == "history":
         with sheet(1, 1, (4.0, 2.8)) as (figure, axes):
             plotting.plot_history(stored.model, axes[0, 0])
         return figure
     if dim == 1:
         raise CommandError("the model has one column; only --kind history can be drawn")
+    if points is None and (kind, dim) != ("density", 2):
+        raise CommandError(
+            "the model's space is flat, so its file has no data to draw; use --kind "
+            "density for two columns, --kind history, or land.plotting"
+        )
     if kind == "view3d":
         return _view3d(stored, points)
     if not hasattr(stored.model, "score_samples") and kind != "metric":
@@ -54,27 +59,28 @@ def model_figure(stored: StoredModel, kind: str, points: np.ndarray, grid: int) 
     return _plane(stored, kind, points, grid)
 
 
-def _plane(stored: StoredModel, kind: str, points: np.ndarray, grid: int) -> Any:
-    """The figure of a model of two columns."""
-    model, (width, height) = stored.model, np.ptp(points, axis=0)
+def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
+    """The figure of a model of two columns; of a flat one there are no points."""
+    model = stored.model
+    width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
     to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
     ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7
     with sheet(1, 1, (5.0, 1.0 + 4.0 * ratio)) as (figure, axes):
         ax = axes[0, 0]
+        dots = points is not None and kind != "responsibilities"
+        if dots:
+            plotting.plot_data(points, ax, s=6, alpha=0.5)
         if kind == "responsibilities":
             plotting.plot_responsibilities(model, points, ax)
-        else:
-            plotting.plot_data(points, ax, s=6, alpha=0.5)
-        if kind == "metric":
+        elif kind == "metric":
             shading = plotting.plot_metric(model.metric_, ax)
             figure.colorbar(shading, ax=ax, label=_LENGTH, shrink=0.8)
-        if kind == "density":
+        else:
             _contours(model, ax, grid)
             plotting.plot_covariance(model, ax, n_std=_N_STD)
         plotting.plot_means(model, ax)
         rings = _N_STD if kind == "density" else None
-        data = kind != "responsibilities"
-        component_legend(figure, components_of(model), rings, data=data)
+        component_legend(figure, components_of(model), rings, data=dots)
         if not to_scale:
             ax.set_aspect("auto")  # a line is all that would be seen
         _label(ax.xaxis, stored, 0)

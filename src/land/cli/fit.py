@@ -12,20 +12,19 @@ from land.cli import cache
 from land.cli.console import Console
 from land.cli.data import read_data
 from land.cli.errors import INTERRUPTED, CommandError, UsageError
-from land.cli.models import counted, model_text, standardized_model
-from land.cli.tables import check_output
+from land.cli.models import counted, model_text, new_model
+from land.cli.output import check_output
 
 
 def fit(options: argparse.Namespace, console: Console) -> int:
     """Fit a model, write it and show it."""
-    _check(options)
     check_output(options.output)
     checkpoint = _checkpoint(options, console)
     data = read_data(options, console)
     started = time.perf_counter()
     what = counted(options.components, "component")
     with console.working(f"fitting {what} (the first steps compile)"):
-        stored = standardized_model(estimator(options, console.step), data, options)
+        stored = new_model(estimator(options, console.step), data, options)
         model = stored.model.fit(stored.to_model(data.X), checkpoint=checkpoint)
     seconds = time.perf_counter() - started
     # Written before anything else is computed, so that nothing can cost the model.
@@ -39,11 +38,9 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     lines = [model_text(result)]
     if data.labels is not None and options.components > 1 and not model.interrupted_:
         with console.working("comparing clusters with labels"):
-            found = data.agreement(model.predict(stored.to_model(data.X)))
-        result |= found
-        lines += [
-            f"F-measure against {data.label_name}: {found['f_measure']:.4f}"
-        ] * bool(found)
+            result |= data.agreement(model.predict(stored.to_model(data.X)))
+    if "f_measure" in result:
+        lines.append(f"F-measure against {result['label']}: {result['f_measure']:.4f}")
     lines.append(f"model: {options.output}  ({seconds:.1f} s)")
     console.result("\n".join(lines), result)
     if model.interrupted_:
@@ -59,9 +56,8 @@ def fit(options: argparse.Namespace, console: Console) -> int:
 def settings(options: argparse.Namespace) -> dict[str, Any]:
     """What the arguments say about any model."""
     cache.enable()
-    names = ("rho", "method", "volume", "reference", "covariance_type")
-    names += ("n_samples", "max_iter", "tol")
-    found = {name: getattr(options, name) for name in names}
+    names = "rho method volume reference covariance_type n_samples max_iter tol"
+    found = {name: getattr(options, name) for name in names.split()}
     return found if options.init is None else found | {"init": options.init}
 
 
@@ -72,19 +68,6 @@ def estimator(options: argparse.Namespace, callback: Any) -> Any:
     if options.components == 1:
         return land.LAND(**more)
     return land.LANDMixture(options.components, n_init=options.n_init, **more)
-
-
-def _check(options: argparse.Namespace) -> None:
-    if options.components > 1 and options.optimizer == "paper":
-        raise UsageError(
-            "--optimizer paper is for one component; leave it out, or -k 1"
-        )
-    if options.components == 1 and options.init == "gmm":
-        raise UsageError("--init gmm is for mixtures; use least_squares or random")
-    if options.init not in (None, "gmm", "least_squares", "random"):
-        raise UsageError(
-            f"--init must be gmm, least_squares or random, got {options.init!r}"
-        )
 
 
 def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:

@@ -11,8 +11,8 @@ from land.cli.console import Console
 from land.cli.data import read_data
 from land.cli.errors import INTERRUPTED
 from land.cli.fit import settings
-from land.cli.models import counted, standardized_model
-from land.cli.tables import TABLES, check_output, write_table
+from land.cli.models import counted, new_model
+from land.cli.output import TABLES, check_output, text_table, write_table
 
 # How a change of units shifts what `land.select` reports, in units of the log density
 # of one row, and whether every row counts.
@@ -25,12 +25,12 @@ def select(options: argparse.Namespace, console: Console) -> int:
     check_output(options.output)
     check_output(options.table, TABLES)
     data = read_data(options, console)
-    stored = standardized_model(None, data, options)
+    stored = new_model(None, data, options)
     X = stored.to_model(data.X)
     count = len(options.components) * len(options.sigma)
     with console.working(f"fitting {counted(count, 'candidate')}"):
         selection = _select(X, options, console)
-    stored = standardized_model(selection.model, data, options)
+    stored = new_model(selection.model, data, options)
     rows = [_in_units(row, stored.log_scale, len(X)) for row in _records(selection)]
     best = _in_units(selection.best, stored.log_scale, len(X))
     result: dict[str, Any] = {"criterion": options.criterion, "best": best}
@@ -87,13 +87,11 @@ def select_text(
     rows: list[dict[str, Any]], best: dict[str, Any], criterion: str
 ) -> str:
     """The table of candidates, and what to make of the choice."""
-    lines = ["  ".join(f"{name:>14}" for name in _SHOWN)]
-    for row in rows:
-        if row["error"]:
-            lines.append(f"{row['n_components']:>14}  failed: {row['error']}")
-            continue
-        cells = "  ".join(f"{row[name]:>14.6g}" for name in _SHOWN)
-        lines.append(cells + ("" if row["converged"] else "  not converged"))
+    columns = {name: [row[name] for row in rows] for name in _SHOWN}
+    columns[""] = [
+        row["error"] or "not converged" * (not row["converged"]) for row in rows
+    ]
+    lines = [text_table(columns)]
     chosen = best["n_components"]
     components = counted(chosen, "component")
     lines.append(f"chosen by {criterion}: {components}, sigma {best['sigma']:.4g}")

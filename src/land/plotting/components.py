@@ -123,7 +123,7 @@ def plot_responsibilities(
     if len(means) > 1:
         shares = np.asarray(model.predict_proba(data))
     mixed = np.clip(shares @ to_rgba_array(parts.colors), 0.0, 1.0)
-    ax.scatter(*data.T, s=10, c=mixed, linewidths=0, zorder=5)
+    ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=5)
     chosen = _some(len(data), count)
     rows, owners = np.nonzero(shares[chosen] >= _FAINTEST)
     kept = _some(len(rows), count)

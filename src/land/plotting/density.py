@@ -188,26 +188,25 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
     return np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
 
 
-def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
+def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Any:
     """The part of the plane that shows the model."""
     check_dimensions(getattr(model, "n_features_in_", 2), 2)
     metric = metric_of(model)
     bounds = plane(ax, limits, metric)
-    learned = metric is not None and metric.landmarks is not None
-    if limits is None and not learned and hasattr(model, "covariances_"):
+    if limits is not None or (metric is not None and metric.landmarks is not None):
+        return bounds
+    corners = [] if bounds is None else list(bounds.T)
+    if hasattr(model, "covariances_") or hasattr(model, "covariance_"):
         # Where space is flat the model itself tells how far it reaches.
         means, covariances, _ = components_of(model)
-        reach = _REACH * np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-        low, high = (means - reach).min(axis=0), (means + reach).max(axis=0)
-        if bounds is not None:
-            low, high = np.minimum(low, bounds[:, 0]), np.maximum(high, bounds[:, 1])
-        return np.stack([low, high], axis=1)
-    if bounds is None:
+        reach = _REACH * np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
+        corners += [*(means - reach), *(means + reach)]
+    if not corners:
         raise ValueError(
             "limits must be given, or data drawn on ax first: the model does not tell "
             "where to draw"
         )
-    return bounds
+    return np.stack([np.min(corners, axis=0), np.max(corners, axis=0)], axis=1)
 
 
 def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
@@ -242,9 +241,8 @@ def _add_colorbar(artist: QuadContourSet, which: str, shares: bool) -> None:
     """Say which density is drawn, and what its contours enclose."""
     bar = artist.figure.colorbar(artist, ax=artist.axes, shrink=0.8)
     label = f"density with respect to {which}"
-    if shares and len(artist.levels) == len(SHARES):
-        bar.set_ticks(
-            artist.levels, labels=[f"{100 * share:.0f} %" for share in SHARES]
-        )
+    heights = np.asarray(artist.levels)
+    if shares and len(heights) == len(SHARES):
+        bar.set_ticks(heights.tolist(), labels=[f"{100 * s:.0f} %" for s in SHARES])
         label = f"probability within the contour\n({label})"
     bar.set_label(label)

@@ -8,7 +8,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
 
 from land.plotting._common import COLORS, axes, component_colors
 
@@ -108,7 +107,7 @@ def plot_selection(
     return artists
 
 
-def _annotate(ax: Axes, at: ArrayLike, upward: bool) -> None:
+def _annotate(ax: Axes, at: tuple[int, float], upward: bool) -> None:
     """Say beside the ring, where the lines are not, that it is at the edge."""
     ax.annotate(
         "most tried",
