@@ -12,8 +12,7 @@ from land import plotting
 from land.cli.errors import CommandError
 from land.cli.models import StoredModel
 from land.estimators.archive import replacing
-from land.plotting._common import component_legend, components_of
-from land.plotting.sheet import sheet
+from land.plotting.sheet import component_legend, sheet
 
 # Columns that `plot_pairs` takes; of more, the first are drawn.
 _MOST_COLUMNS, _FIRST_COLUMNS = 8, 6
@@ -80,7 +79,7 @@ def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
             plotting.plot_covariance(model, ax, n_std=_N_STD)
         plotting.plot_means(model, ax)
         rings = _N_STD if kind == "density" else None
-        component_legend(figure, components_of(model), rings, data=dots)
+        component_legend(figure, model, rings, data=dots)
         if not to_scale:
             ax.set_aspect("auto")  # a line is all that would be seen
         _label(ax.xaxis, stored, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -30,12 +31,15 @@ def select(options: argparse.Namespace, console: Console) -> int:
     count = len(options.components) * len(options.sigma)
     with console.working(f"fitting {counted(count, 'candidate')}"):
         selection = _select(X, options, console)
-    stored = new_model(selection.model, data, options)
-    rows = [_in_units(row, stored.log_scale, len(X)) for row in _records(selection)]
+    stored = replace(stored, model=selection.model)
+    table = selection.table.to_dict("records")
+    rows = [_in_units(row, stored.log_scale, len(X)) for row in table]
     best = _in_units(selection.best, stored.log_scale, len(X))
     result: dict[str, Any] = {"criterion": options.criterion, "best": best}
-    result |= {"table": rows} | data.agreement(selection.model.predict(X))
+    result["table"] = rows
     text = select_text(rows, best, options.criterion)
+    if data.labels is not None:
+        result |= data.agreement(selection.model.predict(X))
     if "f_measure" in result:
         text += f"\nF-measure against {result['label']}: {result['f_measure']:.4f}"
     if options.table is not None:
@@ -69,12 +73,6 @@ def _select(X: Any, options: argparse.Namespace, console: Console) -> Any:
         random_state=options.seed,
         verbose=not console.quiet,
     )
-
-
-def _records(selection: Any) -> list[dict[str, Any]]:
-    """Rows of the table, which is a list where pandas is not installed."""
-    table = selection.table
-    return table if isinstance(table, list) else table.to_dict("records")
 
 
 def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def _read_text(source: str, content: bytes, kind: str, options: Any) -> pd.DataF
     settings: Any = {"header": None, "dtype": str, "keep_default_na": False}
     settings["sep"] = r"\s+" if delimiter == " " else delimiter
     try:
-        cells = pd.read_csv(io.StringIO(text), **settings)
+        cells = pd.read_csv(io.StringIO(text), **settings).fillna("")
     except pd.errors.EmptyDataError:
         cells = pd.DataFrame()
     except pd.errors.ParserError as error:

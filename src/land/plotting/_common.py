@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
@@ -81,35 +80,6 @@ def clusters_of(model: Any, points: Array) -> np.ndarray:
     if not hasattr(model, "predict"):
         return np.zeros(len(points), dtype=int)
     return np.asarray(model.predict(points))
-
-
-def component_legend(
-    figure: Any, parts: Components, n_std: float | None = None, *, data: bool = False
-) -> None:
-    """A legend below the figure: which colour is which component.
-
-    With the standard deviations of the curves that are drawn, and the data.
-    """
-    has_curves = parts.covariances is not None and n_std is not None
-    style: dict[str, Any] = {"marker": "o", "ls": "-" if has_curves else ""}
-    handles = [
-        Line2D([], [], color=color, mec="white", label=f"component {k}", **style)
-        for k, color in enumerate(parts.colors)
-    ]
-    if data:
-        dots: dict[str, Any] = {"marker": ".", "ls": "", "mec": "none"}
-        handles.insert(0, Line2D([], [], color="0.4", label="data", **dots))
-    title = None
-    if has_curves:
-        count = (
-            "one standard deviation"
-            if n_std == 1.0
-            else f"{n_std:g} standard deviations"
-        )
-        title = f"curves at {count}"
-    figure.legend(
-        handles=handles, title=title, loc="outside lower center", ncols=4, frameon=False
-    )
 
 
 def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | None:

@@ -19,10 +19,10 @@ from land.plotting._common import (
     Array,
     Components,
     clusters_of,
-    component_legend,
     components_of,
 )
 from land.plotting.components import ellipses, pair_axes
+from land.plotting.sheet import component_legend
 
 _MOST_SHOWN = 8
 # Inches of a panel, and of the legend below.
@@ -100,7 +100,7 @@ def plot_pairs(
                 (curve,) = ellipses(parts.metric, mean, half_axes, radii)
                 ax.plot(*curve[:, pair].T, color=color, linewidth=1.2, zorder=4)
         ax.set(xlabel=labels[first], ylabel=labels[second])
-    component_legend(figure, parts, n_std)
+    component_legend(figure, model, n_std)
     return panels
 
 
@@ -149,7 +149,7 @@ def plot_view3d(
         ax.scatter(*parts.means[k, shown, None], color=color, depthshade=False, **_MARK)
         for curve in _principal_ellipses(parts, k, n_std):
             ax.plot(*curve[:, shown].T, color=color, linewidth=1.2)
-    component_legend(ax.figure, parts, n_std)
+    component_legend(ax.figure, model, n_std)
     return ax
 
 
