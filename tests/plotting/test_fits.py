@@ -39,7 +39,7 @@ def test_results_of_select_and_data_frames(ax):
 @pytest.mark.parametrize(("values", "said"), [((3, 2, 1), True), ((3, 1, 2), False)])
 def test_the_edge_of_the_range_is_named(ax, values, said):
     plot_selection([{"n_components": k, "bic": b} for k, b in enumerate(values, 1)], ax)
-    assert [text.get_text() for text in ax.texts] == ["most tried"] * said
+    assert [text.get_text() for text in ax.texts] == ["the most that was tried"] * said
 
 
 def test_failed_candidates_are_left_out(ax):

@@ -32,7 +32,7 @@ def fit(parser: Any) -> None:
     """
     _data(parser, fitted=False)
     _output(parser, "MODEL", "for the model")
-    _number(parser, "-k", "--components", 1, "mixture components", metavar="K")
+    _number(parser, "-k --components", 1, "components of the mixture")
     parser.add_argument("--resume", **_FLAG, help="go on from MODEL.checkpoint")
     group = _model(parser)
     group.add_argument("--sigma", type=number_or_auto, default="auto", help=_SIGMA)
@@ -66,7 +66,7 @@ def sample(parser: Any) -> None:
     """
     info(parser)
     _table(parser, "for the points")
-    _number(parser, "-n", "--number", 100, "points")
+    _number(parser, "-n --number", 100, "points")
     _seed(parser)
 
 
@@ -100,7 +100,7 @@ def select(parser: Any) -> None:
     add("-k", "--components", **tried, help="to try: 1-4 (default) or 2,3,5")
     _choice(parser, "--criterion", ("bic", "aic", "held_out"), "what to choose by")
     add("--held-out", **_FLAG, help="compute held-out densities as well")
-    _number(parser, "-j", "--jobs", 1, "candidates fitted at the same time")
+    _number(parser, "-j --jobs", 1, "candidates fitted at the same time")
     add("-o", "--output", type=Path, metavar="MODEL", help="file for the chosen model")
     add("--table", type=Path, metavar="FILE", help="file for the table of candidates")
     several = f"{_SIGMA}; several: auto,0.2,0.5"
@@ -211,13 +211,11 @@ def _choice(parser: Any, name: str, choices: tuple[str, ...], what: str) -> None
     parser.add_argument(name, choices=choices, default=choices[0], help=usual)
 
 
-def _number(parser: Any, *names: Any, metavar: str = "N") -> None:
-    """A whole number from one: flags, default, meaning."""
-    *flags, default, what = names
+def _number(parser: Any, flags: str, default: int, what: str) -> None:
+    """A whole number from one; the flags are separated by blanks."""
+    settings = {"type": count, "default": default, "metavar": "N"}
     usual = f"{what} (default: {default})"
-    parser.add_argument(
-        *flags, type=count, default=default, metavar=metavar, help=usual
-    )
+    parser.add_argument(*flags.split(), **settings, help=usual)
 
 
 def _seed(parser: Any) -> None:

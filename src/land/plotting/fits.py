@@ -100,25 +100,14 @@ def plot_selection(
     artists += ax.plot(*at, **ring, zorder=4)
     tried = [row["n_components"] for row in usable]
     if min(tried) < at[0] == max(tried):
-        _annotate(ax, at, upward=_SIGNS[name] > 0.0)
+        # Left of the ring, where all other candidates are worse and no line passes.
+        place: Any = {"xytext": (-10, 0), "textcoords": "offset points"}
+        place |= {"ha": "right", "va": "center", "fontsize": "small", "color": "0.2"}
+        ax.annotate("the most that was tried", at, **place)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("components")
     ax.set_ylabel(_LABELS[name])
     return artists
-
-
-def _annotate(ax: Axes, at: tuple[int, float], upward: bool) -> None:
-    """Say beside the ring, where the lines are not, that it is at the edge."""
-    ax.annotate(
-        "most tried",
-        at,
-        xytext=(0, 12 if upward else -12),
-        textcoords="offset points",
-        ha="right",
-        va="bottom" if upward else "top",
-        fontsize="small",
-        color="0.2",
-    )
 
 
 def _rows(selection: Any) -> list[dict]:
