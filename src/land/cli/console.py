@@ -111,7 +111,9 @@ class Console:
     def rows(self, done: int, total: int) -> None:
         """Hear of rows that are done; a listener of `land.estimators.chunks`."""
         bar = "#" * (_BAR * done // total)
-        self.progress(f"[{bar:.<{_BAR}}] {done} of {total} rows")
+        left = (time.perf_counter() - self._started) * (total - done) / done
+        rest = f", about {left:.0f} s left" * (done < total)
+        self.progress(f"[{bar:.<{_BAR}}] {done} of {total} rows{rest}")
 
     def progress(self, state: str) -> None:
         """Say how far the task has come."""

@@ -149,18 +149,18 @@ def _find(table: pd.DataFrame, wanted: str) -> list[str]:
     """Columns by name or number from one, several of them separated by commas."""
     names, found = list(table), []
     for part in [wanted] if wanted in names else wanted.split(","):
-        numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
-        if part.strip() in names:
-            found.append(part.strip())
-            continue
-        first, last = numbers.groups(default="") if numbers else ("0", "0")
-        own = names[int(first) - 1 : int(last or first)] if int(first) else []
-        if not own or int(last or first) > len(names):
+        name = part.strip()
+        numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", name) or ("", "0", "0")
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+        if name in names:
+            found.append(name)
+        elif 1 <= first <= last <= len(names):
+            found += names[first - 1 : last]
+        else:
             raise CommandError(
-                f"no column {part.strip()!r}: {table.attrs['source']} has "
-                f"{listed(names)}, numbered from 1"
+                f"no column {name!r}: {table.attrs['source']} has {listed(names)}, "
+                "numbered from 1"
             )
-        found += own
     return found
 
 

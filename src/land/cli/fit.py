@@ -24,6 +24,7 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     what = counted(options.components, "component")
     with console.working(f"fitting {what} (the first steps compile)"):
+        cache.enable()
         stored = new_model(estimator(options, console.step), data, options)
         model = stored.model.fit(stored.to_model(data.X), checkpoint=checkpoint)
     seconds = time.perf_counter() - started
@@ -55,7 +56,6 @@ def fit(options: argparse.Namespace, console: Console) -> int:
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
     """What the arguments say about any model."""
-    cache.enable()
     names = "rho method volume reference covariance_type n_samples max_iter tol"
     found = {name: getattr(options, name) for name in names.split()}
     return found if options.init is None else found | {"init": options.init}

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 import land
+from land.cli import cache
 from land.cli.console import Console
 from land.cli.data import read_data
 from land.cli.errors import INTERRUPTED
@@ -61,6 +62,7 @@ def _select(X: Any, options: argparse.Namespace, console: Console) -> Any:
     def hear(step: Any) -> None:  # a function, which scikit-learn's clone leaves alone
         console.step(step)
 
+    cache.enable()
     callback = hear if options.jobs == 1 else None
     return land.select(
         X,

@@ -180,7 +180,7 @@ def _read_arrays(path: Path, wanted: str | None) -> pd.DataFrame:
     if array.dtype.names:
         columns = {field: array[field] for field in array.dtype.names}
     elif array.ndim in (1, 2):
-        matrix = array.reshape(len(array), -1)
+        matrix = array[:, None] if array.ndim == 1 else array
         columns = {f"x{k}": column for k, column in enumerate(matrix.T, 1)}
     else:
         raise CommandError(
