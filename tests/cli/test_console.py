@@ -41,8 +41,10 @@ def test_rows_that_are_done_are_a_bar(capsys):
     console = Console()
     with console.working("scoring"):
         console._written = 0.0  # long ago
+        console._started -= 30.0
         console.rows(750, 1000)
-    assert f"\n  [{18 * '#'}{6 * '.'}] 750 of 1000 rows  0." in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert f"\n  [{18 * '#'}{6 * '.'}] 750 of 1000 rows, about 10 s left  30." in shown
 
 
 def test_a_log_gets_lines_and_not_too_many(capsys):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import land
-from land.cli.commands import fit
-from land.cli.console import Console
+from land.cli import fit
 from land.cli.main import build_parser
 from land.estimators.files import load_with_extra
 
@@ -52,7 +51,7 @@ def test_fit_hands_its_arguments_on():
     }
     words = [word for pair in options.items() for word in pair]
     arguments = build_parser().parse_args(["fit", "t.csv", "-o", "m", "-k2", *words])
-    parameters = fit.build(arguments, Console()).get_params()
+    parameters = fit.estimator(arguments, None).get_params()
     for name, value in options.items():
         name = {"--seed": "random_state"}.get(name, name[2:].replace("-", "_"))
         assert str(parameters[name]) in (value, f"{value}.0"), name
@@ -84,9 +83,21 @@ def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
 def test_fit_shows_a_summary(cli, table, tmp_path):
     arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
     done = cli(*arguments, "--covariance-type", "diag")
-    assert "LAND, 1 component, columns across, up" in done.out
-    assert "diag covariance, 4 parameters" in done.out
+    assert "LAND, 1 component, diag covariances (4 parameters)" in done.out
+    assert "; columns across, up\n" in done.out
     assert f"model: {tmp_path / 'm'}" in done.out
+
+
+def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_path):
+    """Its log density is that of the rows, in their units, as score has it."""
+    found = result(cli("info", scaled_file, "--json", "-q").out)
+    scored = result(cli("score", scaled_file, table, "--json", "-q").out)
+    expected = scored["mean_log_density"]
+    assert found["mean_log_density"] == pytest.approx(expected, rel=1e-3)
+    text = cli("info", scaled_file, "-q").out
+    assert f"mean log density of the rows: {found['mean_log_density']:.6g}" in text
+    for word in ("objective", "tangent", "volume"):
+        assert word not in text
 
 
 def test_few_rows_for_many_parameters(cli, tmp_path):
@@ -96,9 +107,7 @@ def test_few_rows_for_many_parameters(cli, tmp_path):
 
 
 USAGE = {
-    "optimizer": (["-k", 2, "--optimizer", "paper"], "for one component"),
-    "gmm": (["--init", "gmm"], "for mixtures"),
-    "init": (["--init", "zero"], "must be gmm"),
+    "init": (["--init", "zero"], "invalid choice: 'zero'"),
     "sigma": (["--sigma", "-1"], "positive number or auto, got '-1'"),
     "count": (["-k", "0"], "whole number from 1, got '0'"),
     "tol": (["--tol", "nan"], "positive number"),
@@ -122,6 +131,9 @@ def test_what_the_estimator_refuses(fails, table, tmp_path):
     arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m")
     assert "sigma=1e-06 is far smaller" in fails(*arguments, "--sigma", "1e-6")
     assert "must not exceed the number of rows" in fails(*arguments, "-k", 41)
+    paper = ("--optimizer", "paper")
+    assert "optimizer='paper' is" in fails(*arguments, "-k", 2, *paper)
+    assert "init must be" in fails(*arguments, "--init", "gmm")
 
 
 OUTPUTS = {
@@ -150,7 +162,7 @@ def test_a_model_that_cannot_be_written_is_not_lost(
     monkeypatch.setattr("os.fsync", fsync)
     arguments = ("fit", table, "-x", "kind", *LEAST)
     message = fails(*arguments, "-o", tmp_path / "model.land")
-    (spare,) = tmp_path.iterdir()
+    (spare,) = tmp_path.glob("land-*/model.land")
     assert f"No space left on device; the model was written to {spare}" in message
     assert land.load(spare).method == "least_squares"
 

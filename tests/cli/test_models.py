@@ -17,7 +17,7 @@ def test_info(cli, result, scaled, scaled_file):
     np.testing.assert_allclose(found["covariances"], expected)
     text = cli("info", scaled_file).out
     assert "(standardised)" in text
-    assert "full covariances, 11 parameters" in text
+    assert "full covariances (11 parameters)" in text
     assert text.count("±") == 2 * 2 + 1
 
 

@@ -72,7 +72,7 @@ def test_score_as_json(cli, result, scaled, scaled_file, table, in_units):
     found = result(cli("score", scaled_file, table, "--json").out)
     z = (in_units - center) / scale
     expected = model.score_samples(z) - np.log(scale).sum()
-    assert found["log_density"] == expected.tolist()
+    assert found["columns"]["log_density"] == expected.tolist()
     assert found["mean_log_density"] == pytest.approx(expected.mean())
     shift = 2.0 * len(z) * np.log(scale).sum()
     assert found["aic"] == pytest.approx(model.aic(z) + shift)
@@ -125,7 +125,8 @@ def test_columns_are_checked(fails, scaled_file, tmp_path):
     (tmp_path / "d.csv").write_text("u,v\n100,0.001\n")
     for name in ("score", "predict"):
         message = fails(name, scaled_file, tmp_path / "d.csv")
-        assert "no column 'across', it has u, v" in message
+        assert "no column 'across':" in message
+        assert "d.csv has u, v;" in message
         assert "across, up with --columns" in message
 
 
@@ -193,6 +194,6 @@ def test_json_has_no_nan(cli, result, one_file, tmp_path, monkeypatch):
     )
     np.save(tmp_path / "d.npy", np.zeros((2, 2)))
     found = result(cli("score", one_file, tmp_path / "d.npy", "--json").out)
-    assert found["log_density"] == [None, None]
+    assert found["columns"]["log_density"] == [None, None]
     assert found["failed_rows"] == 2
     assert json.dumps(found)

@@ -3,7 +3,7 @@
 import pytest
 
 import land
-from land.cli.commands import select
+from land.cli.select import select_text
 
 FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
 # Where it does not matter how a model is fitted: no search, and less to compile.
@@ -12,15 +12,13 @@ LEAST = ("--method", "least_squares", *FAST)
 
 def test_select(cli, result, table, tmp_path, in_units, columns):
     model_file, table_file = tmp_path / "best.land", tmp_path / "table.csv"
-    data = (table, "--labels", "kind", "--standardize")
-    arguments = ("select", *data, "-k", "1-2", *LEAST)
+    arguments = ("select", table, "-x", "kind", "-k", "1-2", "--standardize", *LEAST)
     done = cli(*arguments, "-o", model_file, "--table", table_file, "--json")
     assert done.code == 0
     found = result(done.out)
     assert [row["n_components"] for row in found["table"]] == [1, 2]
     best = min(found["table"], key=lambda row: row["bic"])
     assert found["best"]["n_components"] == best["n_components"]
-    assert all(0.0 < row["f_measure"] <= 1.0 for row in found["table"])
     assert columns(table_file.read_text())["n_components"] == ("1", "2")
     # In the units of the table, as `land score` has it.
     scored = result(cli("score", model_file, table, "--json", "-q").out)
@@ -38,15 +36,41 @@ def test_select_shows_a_table(cli, table, tmp_path):
     assert "log_likelihood" in text
 
 
-def test_select_tells_when_held_out_rows_disagree():
+def test_select_compares_with_labels(cli, result, table):
+    arguments = ("select", table, "-l", "kind", "-k", "2", "--standardize", *LEAST)
+    (row,) = result(cli(*arguments, "-q", "--json").out)["table"]
+    assert 0.5 < row["f_measure"] <= 1.0
+    assert "f_measure" in cli(*arguments, "-q").out
+
+
+def candidates(*values):
+    """Rows of a table, of 1, 2, ... components with these values of BIC."""
     common = {"error": "", "converged": True, "log_likelihood": 0.0, "aic": 0.0}
-    common |= {"sigma": 0.5, "seconds": 1.0, "f_measure": float("nan")}
-    rows = [
-        common | {"n_components": 2, "bic": 7.0, "held_out": -1.0},
-        common | {"n_components": 3, "bic": 5.0, "held_out": -2.0},
-    ]
-    assert "held-out rows prefer 2, sigma 0.5" in select._text(rows, rows[1], "bic")
-    assert "prefer" not in select._text(rows, rows[0], "bic")
+    common |= {"sigma": 0.5, "seconds": 1.0, "held_out": float("nan")}
+    common |= {"f_measure": float("nan")}
+    return [common | {"n_components": k, "bic": b} for k, b in enumerate(values, 1)]
+
+
+def test_select_tells_when_the_best_is_the_last():
+    rows = candidates(7.0, 6.0, 5.0)
+    assert "3 is the most that was tried" in select_text(rows, rows[2], "bic")
+    rows = candidates(7.0, 5.0, 6.0)
+    assert "most that was tried" not in select_text(rows, rows[1], "bic")
+    rows = candidates(7.0)
+    assert "most that was tried" not in select_text(rows, rows[0], "bic")
+
+
+def test_select_shows_what_failed():
+    first, second = candidates(7.0, float("nan"))
+    text = select_text([first, second | {"error": "ValueError: no"}], first, "bic")
+    assert "ValueError: no" in text.splitlines()[2]
+
+
+def test_select_tells_when_held_out_rows_disagree():
+    _, first, second = candidates(9.0, 7.0, 5.0)
+    rows = [first | {"held_out": -1.0}, second | {"held_out": -2.0}]
+    assert "held-out rows prefer 2, sigma 0.5" in select_text(rows, rows[1], "bic")
+    assert "prefer" not in select_text(rows, rows[0], "bic")
 
 
 def test_select_that_is_interrupted_chooses_among_the_rest(

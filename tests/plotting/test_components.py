@@ -4,7 +4,7 @@ from matplotlib.colors import to_rgba
 from sklearn.mixture import GaussianMixture
 
 import land
-from land.plotting import plot_covariance, plot_means
+from land.plotting import plot_covariance, plot_means, plot_responsibilities
 
 
 def mahalanobis(model, k, curve):
@@ -25,6 +25,8 @@ def test_curves_have_the_radius_they_claim(ax, mixture):
         radii = mahalanobis(mixture, index // 2, curve[:-1:16])
         np.testing.assert_allclose(radii, n_std[index % 2], rtol=2e-3)
     assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
+    assert [line.get_label() for line in lines[::2]] == ["component 0", "component 1"]
+    assert all(line.get_label().startswith("_") for line in lines[1::2])
 
 
 def test_points_spread_along_the_curve(ax, arc_model):
@@ -90,3 +92,53 @@ def test_covariances_of_every_type_are_drawn_as_they_are(ax, kind):
         sizes = [np.ptp(line.get_xydata(), axis=0) for line in lines]
         extents.append(np.sort(sizes, axis=0))
     np.testing.assert_allclose(extents[0], extents[1], rtol=0.02)
+
+
+# Responsibilities.
+
+
+def test_curves_lead_from_means_to_data_as_strong_as_responsibilities(ax, arc, mixture):
+    artists = plot_responsibilities(mixture, arc, ax)
+    assert len(artists) == 2
+    shares = mixture.predict_proba(arc)
+    colors = plot_means(mixture, ax).get_facecolors()
+    reached = set()
+    for k, artist in enumerate(artists):
+        for curve, stroke in zip(
+            artist.get_segments(), artist.get_colors(), strict=True
+        ):
+            np.testing.assert_allclose(curve[0], mixture.means_[k], atol=1e-12)
+            row = int(np.argmin(np.linalg.norm(arc - curve[-1], axis=1)))
+            np.testing.assert_allclose(curve[-1], arc[row], atol=1e-12)
+            np.testing.assert_allclose(stroke[3], shares[row, k], atol=1e-9)
+            np.testing.assert_allclose(stroke[:3], colors[k][:3])
+            reached.add(row)
+    assert reached == set(range(len(arc)))
+
+
+def test_data_have_the_colours_of_their_components(ax, arc, mixture):
+    plot_responsibilities(mixture, arc, ax, max_curves=1)
+    colors = plot_means(mixture, ax).get_facecolors()
+    points = ax.collections[0]
+    np.testing.assert_array_equal(points.get_offsets(), arc)
+    expected = mixture.predict_proba(arc) @ colors
+    np.testing.assert_allclose(points.get_facecolors(), expected)
+
+
+def test_no_more_curves_than_asked_for(ax, arc, arc_model):
+    (artist,) = plot_responsibilities(arc_model, arc, ax, max_curves=7)
+    assert len(artist.get_segments()) == 7
+    assert np.all(artist.get_colors()[:, 3] == 1.0)
+
+
+def test_gaussian_mixtures_have_straight_lines(ax, arc, gaussians):
+    curves = plot_responsibilities(gaussians, arc, ax)[0].get_segments()
+    for curve in curves:
+        straight = np.linspace(curve[0], curve[-1], len(curve))
+        np.testing.assert_allclose(curve, straight, atol=1e-6)
+
+
+def test_a_style_of_curves_is_passed_on(ax, arc, arc_model):
+    options = {"max_curves": 3, "colors": "black"}
+    (artist,) = plot_responsibilities(arc_model, arc, ax, **options)
+    assert tuple(artist.get_colors()[0]) == to_rgba("black")

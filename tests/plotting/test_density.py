@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KernelDensity
 
-from land.plotting import plot_data, plot_density
+from land import LAND
+from land.metrics import EuclideanMetric
+from land.plotting import density_grid, plot_data, plot_density, plot_grid
 from land.plotting.density import SHARES, enclosing_levels
 
 LIMITS = [[-4.5, 4.5], [-1.5, 3.0]]
@@ -49,8 +53,17 @@ def test_mixture_and_gaussians_take_the_same_call(ax, arc, mixture, gaussians):
         assert contours.filled
 
 
-def test_a_flat_models_limits_follow_from_the_model(ax, gaussians):
-    contours = plot_density(gaussians, ax, grid=60, filled=False)
+@pytest.fixture(scope="module")
+def flat(arc):
+    """A model of ours, whose space is flat."""
+    metric = EuclideanMetric(2)
+    return LAND(metric=metric, n_samples=200, random_state=0).fit(arc)
+
+
+@pytest.mark.parametrize("name", ["gaussians", "flat"])
+def test_a_flat_models_limits_follow_from_the_model(ax, name, request):
+    model = request.getfixturevalue(name)
+    contours = plot_density(model, ax, grid=60, filled=False)
     outermost = vertices(contours, contours.levels[0])
     # The 95 % contour is not cut off: it ends where the plot does not.
     step = np.ptp(ax.dataLim.get_points(), axis=0) / 60
@@ -95,3 +108,46 @@ def test_anything_with_log_densities_will_do(ax, arc):
 def test_bad_limits(ax, arc_model, limits):
     with pytest.raises(ValueError, match="limits"):
         plot_density(arc_model, ax, limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"), [("lebesgue", "dx"), ("riemannian", "the metric's volume")]
+)
+def test_the_colour_bar_says_which_density(arc_model, measure, words):
+    figure = Figure()
+    settings = {"measure": measure, "grid": 8, "colorbar": True}
+    contours = plot_density(arc_model, figure.add_subplot(), **settings)
+    bar = figure.axes[1]
+    assert f"density with respect to {words}" in bar.get_ylabel()
+    shown = {text.get_text() for text in bar.get_yticklabels()}
+    assert {"95 %", "10 %"} <= shown
+    np.testing.assert_array_equal(contours.colorbar.get_ticks(), contours.levels)
+
+
+def test_heights_of_ones_own(gaussians):
+    figure = Figure()
+    settings = {"levels": [0.01, 0.1], "grid": 8, "colorbar": True}
+    plot_density(gaussians, figure.add_subplot(), measure="riemannian", **settings)
+    assert figure.axes[1].get_ylabel() == "density with respect to dx"
+
+
+def test_coarse_lattices_have_smooth_contours(ax):
+    """A contour of a normal density is a circle, also between the lattice's points."""
+    lattice = density_grid(
+        GaussianMixture().fit([[-1.0, -1], [-1, 1], [1, -1], [1, 1]]),
+        limits=[[-3, 3], [-3, 3]],
+        grid=8,
+    )
+    contours = plot_grid(lattice, ax, levels=[0.05], filled=False)
+    radii = np.linalg.norm(contours.get_paths()[0].vertices, axis=1)
+    np.testing.assert_allclose(radii, radii.mean(), rtol=1e-3)
+
+
+def test_models_of_more_dimensions_are_refused(ax):
+    space = GaussianMixture().fit(np.random.default_rng(0).normal(size=(20, 4)))
+    with pytest.raises(
+        ValueError, match=r"2 dimensions to be drawn, got 4.*plot_pairs"
+    ):
+        plot_density(space, ax)
+    with pytest.raises(ValueError, match="2 dimensions"):
+        density_grid(space, limits=[[0, 1], [0, 1]])

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from sklearn.mixture import GaussianMixture
 
 import land
 from land.metrics import EuclideanMetric
 from land.plotting import plot_pairs, plot_view3d
-from land.plotting.space import pair_ellipse, principal_ellipses
+from land.plotting.components import ellipses, pair_axes
 
 SIGMA = np.array([[2.0, 0.6, 0.3], [0.6, 1.0, -0.2], [0.3, -0.2, 0.5]])
 FLAT = EuclideanMetric(3)
@@ -23,37 +24,53 @@ def sheet_model(sheet):
     return land.LAND(n_samples=100, random_state=0, **options).fit(sheet)
 
 
-def test_pairs_below_the_diagonal(sheet, sheet_model):
+@pytest.fixture(scope="module")
+def normals(sheet):
+    return GaussianMixture(2, covariance_type="diag", random_state=0).fit(sheet)
+
+
+def test_a_panel_for_each_pair(sheet, sheet_model):
     panels = plot_pairs(sheet_model, sheet, Figure(), names=["a", "b", "c"])
-    assert panels.shape == (2, 2)
-    assert panels[0, 1] is None
-    for (row, column), ax in np.ndenumerate(panels):
-        if ax is None:
-            continue
+    for ax, pair in zip(panels, ([0, 1], [0, 2], [1, 2]), strict=True):
         points, mean = ax.collections
-        pair = [column, row + 1]
-        drawn = np.sort(points.get_offsets(), axis=0)
-        np.testing.assert_allclose(drawn, np.sort(sheet[:, pair], axis=0))
+        np.testing.assert_array_equal(points.get_offsets(), sheet[:, pair])
         np.testing.assert_allclose(mean.get_offsets()[0], sheet_model.mean_[pair])
         assert len(ax.lines) == 1
-    assert panels[1, 0].get_xlabel() == "a"
-    assert panels[1, 0].get_ylabel() == "c"
-    assert panels[0, 0].get_xlabel() == ""
+        assert ax.get_xlabel() + ax.get_ylabel() == "".join("abc"[d] for d in pair)
 
 
-def test_dense_points_are_dark_and_come_last(sheet, sheet_model):
-    panels = plot_pairs(sheet_model, sheet, Figure())
-    points = panels[0, 0].collections[0]
-    shades = points.get_array()
-    assert np.all(np.diff(shades) >= 0.0)
-    density = sheet_model.score_samples(sheet, measure="riemannian")
-    densest = sheet[np.argmax(density), :2]
-    np.testing.assert_allclose(points.get_offsets()[-1], densest)
+@pytest.mark.parametrize("dim", range(2, 9))
+def test_no_place_is_empty(dim):
+    data = np.random.default_rng(0).normal(size=(20, dim))
+    model = land.RiemannianKMeans(1, metric=EuclideanMetric(dim)).fit(data)
+    panels = plot_pairs(model, data, figure := Figure())
+    grid = panels[0].get_gridspec()
+    assert grid.nrows * grid.ncols == len(figure.axes) == dim * (dim - 1) // 2
+
+
+def test_some_of_many_dimensions():
+    data = np.random.default_rng(0).normal(size=(20, 10))
+    panels = plot_pairs(GaussianMixture().fit(data), data, Figure(), dimensions=(9, 0))
+    drawn = panels[0].collections[0].get_offsets()
+    np.testing.assert_array_equal(drawn, data[:, [9, 0]])
+
+
+def test_clusters_have_their_colours_in_the_legend(sheet, normals):
+    figure = Figure()
+    ax, *_ = plot_pairs(normals, sheet, figure)
+    points = ax.collections[::2]
+    clusters = normals.predict(sheet)
+    (legend,) = figure.legends
+    for k, handle in enumerate(legend.legend_handles):
+        np.testing.assert_array_equal(points[k].get_offsets(), sheet[clusters == k, :2])
+        assert to_rgba(handle.get_color()) == to_rgba(points[k].get_facecolor()[0], 1.0)
+        assert legend.get_texts()[k].get_text() == f"component {k}"
+    assert legend.get_title().get_text() == "curves at one standard deviation"
 
 
 def test_ellipses_of_pairs_are_outlines_where_space_is_flat():
-    mean = np.array([1.0, 2.0, 3.0])
-    curve = pair_ellipse(FLAT, mean, SIGMA, [0, 2], 2.0) - mean
+    mean, half_axes = np.array([1.0, 2.0, 3.0]), pair_axes(SIGMA, [0, 2])
+    (curve,) = ellipses(FLAT, mean, half_axes, np.array([2.0])) - mean
     block = np.linalg.inv(SIGMA[np.ix_([0, 2], [0, 2])])
     radii = np.einsum("ni,ij,nj->n", curve[:, [0, 2]], block, curve[:, [0, 2]])
     np.testing.assert_allclose(np.sqrt(radii), 2.0)
@@ -64,34 +81,35 @@ def test_ellipses_of_pairs_are_outlines_where_space_is_flat():
     np.testing.assert_array_equal(curve[0], curve[-1])
 
 
-def test_principal_ellipses_lie_on_the_ellipsoid():
-    curves = principal_ellipses(FLAT, np.zeros(3), SIGMA, 1.5)
-    assert curves.shape[0] == 3
-    inverse = np.linalg.inv(SIGMA)
-    radii = np.einsum("kni,ij,knj->kn", curves, inverse, curves)
-    np.testing.assert_allclose(np.sqrt(radii), 1.5)
-
-
-def test_a_view_of_space(sheet, sheet_model):
+def test_a_view_of_space(sheet, sheet_model, normals):
     ax = Figure().add_subplot(projection="3d")
     assert plot_view3d(sheet_model, sheet, ax, dimensions=(0, 2, 1)) is ax
     assert len(ax.lines) == 3
     assert len(ax.collections) == 2
-    gaussian = GaussianMixture(2, random_state=0).fit(sheet)
-    ax = plot_view3d(gaussian, sheet, Figure().add_subplot(projection="3d"))
+    ax = plot_view3d(normals, sheet, Figure().add_subplot(projection="3d"), n_std=1.5)
     assert len(ax.lines) == 6
+    (legend,) = ax.figure.legends
+    assert "1.5 standard deviations" in legend.get_title().get_text()
+    # Principal ellipses lie on the ellipsoid.
+    inverse = np.diag(1.0 / normals.covariances_[0])
+    for line in ax.lines[:3]:
+        steps = np.stack(line.get_data_3d(), axis=1) - normals.means_[0]
+        radii = np.einsum("ni,ij,nj->n", steps, inverse, steps)
+        np.testing.assert_allclose(np.sqrt(radii), 1.5)
 
 
-def test_bad_input(ax, sheet, sheet_model, gaussians):
+def test_bad_input(ax, sheet, sheet_model):
     with pytest.raises(ValueError, match="projection"):
         plot_view3d(sheet_model, sheet, ax)
     space = Figure().add_subplot(projection="3d")
-    with pytest.raises(ValueError, match="three different"):
+    with pytest.raises(ValueError, match="different columns"):
         plot_view3d(sheet_model, sheet, space, dimensions=(0, 1, 1))
+    with pytest.raises(ValueError, match="must be three"):
+        plot_view3d(sheet_model, sheet, space, dimensions=(0, 1))
     with pytest.raises(ValueError, match="names must have 3"):
         plot_pairs(sheet_model, sheet, Figure(), names=["a"])
-    with pytest.raises(ValueError, match="full covariances"):
+    with pytest.raises(ValueError, match="must be fitted"):
         plot_pairs(land.LAND(), sheet, Figure())
     wide = np.random.default_rng(0).normal(size=(30, 9))
-    with pytest.raises(ValueError, match="2 to 8 columns"):
+    with pytest.raises(ValueError, match="2 to 8 of 9 columns"):
         plot_pairs(GaussianMixture().fit(wide), wide, Figure())

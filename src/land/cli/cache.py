@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import sys
+from importlib.metadata import version
 from pathlib import Path
 
 # Shorter compilations are not worth a file.
@@ -29,9 +29,8 @@ def enable() -> Path | None:
         return Path(str(chosen))
     try:
         folder = cache_folder() / f"jax-{_machine()}"
-        # Code is loaded from here: it must be writable for its owner only.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK) or not _is_own(folder):
+        if not os.access(folder, os.W_OK) or _is_shared(folder.stat()):
             return None
     except (OSError, RuntimeError):
         return None
@@ -41,28 +40,20 @@ def enable() -> Path | None:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for this program, by the platform's custom."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    if named and Path(named).is_absolute():
-        return Path(named) / "land"
-    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"]) / "land" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "land"
-    return Path.home() / ".cache" / "land"
+    """The user's cache folder for this program."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "land"
 
 
-def _is_own(folder: Path) -> bool:
-    status = folder.stat()
-    return not hasattr(os, "getuid") or (
-        status.st_uid == os.getuid() and not status.st_mode & 0o022
-    )
+def _is_shared(status: os.stat_result) -> bool:
+    """Whether others may write here, from where code is loaded."""
+    if os.name != "posix":
+        return False
+    return bool(status.st_mode & 0o022) or status.st_uid != os.getuid()
 
 
 def _machine() -> str:
     """A name for this kind of machine and JAX: code of another one may not run here."""
-    from importlib.metadata import version
-
     parts = [version("jax"), version("jaxlib"), platform.machine()]
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -10,7 +10,6 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, Self
 
 # Seconds between updates of a terminal's line; between lines of a log; and after which
@@ -18,8 +17,6 @@ from typing import Any, Self
 _REDRAW, _PAUSE, _PATIENCE = 0.2, 0.5, 5.0
 # Characters of a progress bar.
 _BAR = 24
-# Warnings of libraries about themselves are none of the user's business.
-_SHOWN = (UserWarning, RuntimeWarning)
 
 
 class Console:
@@ -41,28 +38,22 @@ class Console:
         self._stream = sys.stderr
         self._terminal = self._stream.isatty()
         self._lock = threading.Lock()
-        self._status: tuple[str, float] | None = None
-        self._state = ""
-        self._written = 0.0
+        self._state, self._started, self._written = "", 0.0, 0.0
         self._filters = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
         self._filters.__enter__()
+        # Warnings of libraries about themselves are none of the user's business.
         warnings.simplefilter("ignore")
-        for category in _SHOWN:
+        for category in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", category)
         # A cache that cannot be used costs time, nothing else.
         warnings.filterwarnings("ignore", message=".*persistent compilation cache.*")
         warnings.showwarning = self._show_warning
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._filters.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._filters.__exit__(*error)
 
     def say(self, text: str) -> None:
         """A line of progress."""
@@ -82,9 +73,8 @@ class Console:
     def result(self, text: str, data: dict[str, Any]) -> None:
         """The result, for people or, if they asked for JSON, for programs."""
         if self.json:
-            print(json.dumps(_plain(data | {"warnings": self.warnings})))
-        else:
-            print(text)
+            text = json.dumps(_plain(data | {"warnings": self.warnings}))
+        print(text)
 
     @contextlib.contextmanager
     def working(self, task: str) -> Iterator[None]:
@@ -92,8 +82,8 @@ class Console:
         if self.quiet:
             yield
             return
-        self.say(f"{task} ...")
-        self._status, self._state = (task, time.perf_counter()), ""
+        self._line(f"{task} ...")
+        self._state, self._started = task, time.perf_counter()
         done = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
         watcher.start()
@@ -102,61 +92,54 @@ class Console:
         finally:
             done.set()
             watcher.join()
-            with self._lock:
-                self._clear()
-                self._status = None
+            self._write()
+
+    @contextlib.contextmanager
+    def counting(self, task: str) -> Iterator[None]:
+        """Show how many rows are done of a task that takes them in chunks."""
+        from land.estimators.chunks import heard_by
+
+        with self.working(task), heard_by(self.rows):
+            yield
 
     def step(self, step: Any) -> None:
         """Hear of a step of a fit; a callback of the estimators."""
-        search = "search: " if getattr(step, "stage", "fit") == "search" else ""
-        self.progress(f"{search}step {step.iteration}  objective {step.objective:.6g}")
+        searching = getattr(step, "stage", "fit") == "search"
+        lead = "looking for a start: " if searching else ""
+        self.progress(f"{lead}step {step.iteration}  objective {step.objective:.6g}")
 
     def rows(self, done: int, total: int) -> None:
         """Show how many rows are done, as `land.estimators.scoring` reports it."""
-        filled = _BAR * done // total
-        bar = "#" * filled + "." * (_BAR - filled)
-        self.progress(f"[{bar}] {done} of {total} rows")
+        bar = "#" * (_BAR * done // total)
+        left = (time.perf_counter() - self._started) * (total - done) / done
+        rest = f", about {left:.0f} s left" * (done < total)
+        self.progress(f"[{bar:.<{_BAR}}] {done} of {total} rows{rest}")
 
     def progress(self, state: str) -> None:
         """Say how far the task has come."""
         self._state = state
         if not self._terminal and time.perf_counter() - self._written > _PAUSE:
-            self._report()
+            self.say(self._described())
 
     def _watch(self, done: threading.Event) -> None:
         """Keep the terminal's line up to date, or a log alive."""
         while not done.wait(_REDRAW):
             if self._terminal:
-                with self._lock:
-                    self._clear()
-                    self._write(self._describe()[:79])
+                self._write(self._described()[2:81])
             elif time.perf_counter() - self._written > _PATIENCE:
-                self._report()
+                self._line(self._described())
 
-    def _report(self) -> None:
-        if self._status is not None and not self.quiet:
-            self._line(f"  {self._describe()}")
-
-    def _describe(self) -> str:
-        if self._status is None:
-            return ""
-        task, started = self._status
-        elapsed = f"{time.perf_counter() - started:.1f} s"
-        return f"{self._state or task}  {elapsed}"
+    def _described(self) -> str:
+        return f"  {self._state}  {time.perf_counter() - self._started:.1f} s"
 
     def _line(self, text: str) -> None:
-        with self._lock:
-            self._clear()
-            self._write(f"{text}\n")
-            self._written = time.perf_counter()
+        self._write(f"{text}\n")
+        self._written = time.perf_counter()
 
-    def _clear(self) -> None:
-        if self._terminal:
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # nobody listens any more
-            self._stream.write(text)
+    def _write(self, text: str = "") -> None:
+        """Write in the place of the terminal's line."""
+        with self._lock, contextlib.suppress(OSError, ValueError):  # nobody listens
+            self._stream.write("\r\x1b[K" * self._terminal + text)
             self._stream.flush()
 
     def _show_warning(self, message: Warning | str, *args: Any, **kwargs: Any) -> None:
@@ -173,6 +156,5 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
+    known = value is None or isinstance(value, (bool, int, float, str))
+    return value if known else str(value)

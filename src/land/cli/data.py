@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import land
 from land.cli.console import Console
 from land.cli.errors import CommandError
-from land.cli.problems import (
-    constant_problem,
-    is_code,
-    is_constant,
-    is_row_number,
-    listed,
-    missing_problem,
-    scales_problem,
-    text_problem,
-)
-from land.cli.tables import Table, read_table
+from land.cli.tables import read_table, to_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a message is too long, and a column suspicious."""
+
+    named: int = 8  # names in a message
+    unequal: float = 20.0  # ratio of spreads above which columns should be scaled
+    classes: int = 10  # different whole numbers, or words, that may name classes
+
+
+LIMITS = Limits()
+# Decimal sign and sign between thousands, other than the usual ones.
+_READINGS = {
+    "--thousands ,": (".", ","),
+    "--decimal ,": (",", None),
+    "--decimal , --thousands .": (",", "."),
+}
 
 
 @dataclass(frozen=True)
 class Data:
-    """A matrix of numbers, and what belongs to its rows and columns.
+    """A matrix X (n, D) of numbers, and what belongs to its columns and rows.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, D)
-    names : list of str
-        Names of the columns.
-    rows : ndarray of shape (n,)
-        Numbers of the rows among those of the file, from one.
-    labels : ndarray of shape (n,) or None
-        The column kept aside, None where a label is missing.
-    label_name : str or None
+    `rows` are numbers of rows of the file, from one. `labels` is the column kept aside,
+    if there is one, with None where a label is missing.
     """
 
     X: np.ndarray
@@ -44,6 +49,24 @@ class Data:
     rows: np.ndarray
     labels: np.ndarray | None = None
     label_name: str | None = None
+
+    def columns(self, with_data: bool) -> dict[str, Any]:
+        """Number and label of each row, and its data if they are wanted."""
+        columns: dict[str, Any] = {"row": self.rows}
+        if with_data:
+            columns |= dict(zip(self.names, self.X.T, strict=True))
+        if self.label_name is not None:
+            columns[self.label_name] = self.labels
+        return columns
+
+    def agreement(self, clusters: np.ndarray) -> dict[str, Any]:
+        """F-measure of clusters against the labels, if there are any."""
+        labels = [] if self.labels is None else self.labels.tolist()
+        known = [k for k, label in enumerate(labels) if label is not None]
+        if not known:
+            return {}
+        value = land.f_measure([labels[k] for k in known], clusters[known].tolist())
+        return {"f_measure": value, "label": self.label_name}
 
 
 def read_data(
@@ -54,93 +77,65 @@ def read_data(
 ) -> Data:
     """Read the file of `options.data` and choose its columns.
 
-    Parameters
-    ----------
-    options
-        Of the command line, see `land.cli.options.add_data`.
-    console
-        Hears what was found.
-    expected : list of str, optional
-        Names of the columns of a model, which must be there. Without them all columns
-        are taken, and must be numbers that vary.
-    usual_label : str, optional
-        Name of the column of labels, if it is there.
+    Those of a model are `expected`, and must be there. Otherwise all columns are taken,
+    and must be numbers that vary. `usual_label` names the column of labels, if it is
+    there and the options name no other.
     """
     console.say(f"reading {options.data}")
     table = read_table(options.data, options)
-    label = _find(table, options.labels) if options.labels else None
-    if label is None and usual_label in table.names:
-        label = table.names.index(usual_label)
-    chosen = _choose(table, options, label, expected)
+    label = usual_label if usual_label in table else None
+    if options.labels:
+        (label,) = _find(table, options.labels)
+    names = _choose(table, options, label, expected)
     if expected is None:
-        chosen = _leave_out(table, chosen, options, console)
-    X, names = _numbers(table, chosen, options, fitting=expected is None)
-    complete = np.all(np.isfinite(X), axis=1)
+        names = _leave_out(table, names, options, console)
+    problems = list(_problems(table, names, options, fitting=expected is None))
+    if problems:
+        raise CommandError(f"{table.attrs['source']}: {'; '.join(problems)}")
+    X = table[names].to_numpy(dtype=np.float64)
+    complete = np.isfinite(X).all(axis=1)
     if not complete.all():
-        console.warn(
-            f"left out {np.sum(~complete)} of {len(X)} rows: values are missing"
-        )
-    data = Data(
-        X=np.ascontiguousarray(X[complete]),
-        names=names,
-        rows=np.flatnonzero(complete) + 1,
-        labels=None if label is None else _labels(table.columns[label])[complete],
-        label_name=None if label is None else table.names[label],
-    )
-    console.say(f"{len(data.X)} rows, columns {listed(data.names)}")
+        lost = np.sum(~complete)
+        console.warn(f"left out {lost} of {len(X)} rows: values are missing")
+    labels = None if label is None else _labels(table[label])[complete]
+    X, rows = np.ascontiguousarray(X[complete]), np.flatnonzero(complete) + 1
+    console.say(f"{len(X)} rows, columns {listed(names)}")
     if expected is None and not options.standardize:
-        unequal = scales_problem(names, data.X)
-        if unequal is not None:
-            console.warn(unequal)
-    return data
+        _compare_scales(X, names, console)
+    return Data(X, names, rows, labels, label)
 
 
-def _numbers(
-    table: Table, chosen: list[int], options: Any, fitting: bool
-) -> tuple[np.ndarray, list[str]]:
-    """The chosen columns as a matrix; all that is wrong with them at once."""
-    ignorable = fitting and not options.columns
-    problems = [
-        text_problem(table.names[k], table.columns[k], options.decimal, ignorable)
-        for k in chosen
-    ]
-    numeric = [k for k in chosen if table.columns[k].dtype != object]
-    names = [table.names[k] for k in numeric]
-    X = np.empty((len(table), 0))
-    if numeric:
-        X = np.stack([table.columns[k] for k in numeric], axis=1)
-        problems.append(missing_problem(names, X, options.drop_missing))
-        if fitting:
-            problems.append(constant_problem(names, X))
-    found = [problem for problem in problems if problem is not None]
-    if found:
-        raise CommandError(f"{table.source}: {'; '.join(found)}")
-    return X, names
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, not too many of them."""
+    rest = len(names) - LIMITS.named
+    return ", ".join(names[: LIMITS.named]) + f" and {rest} more" * (rest > 0)
+
+
+# Which columns.
 
 
 def _choose(
-    table: Table, options: Any, label: int | None, expected: list[str] | None
-) -> list[int]:
-    """Positions of the columns that were asked for, or are expected."""
+    table: pd.DataFrame, options: Any, label: str | None, expected: list[str] | None
+) -> list[str]:
+    """The columns that were asked for, or are expected."""
+    chosen = [name for name in table if name != label]
+    has = f"{table.attrs['source']} has {listed(list(table))}"
     if options.columns:
-        chosen = [k for each in options.columns for k in _find_all(table, each)]
-    elif expected is not None and not set(expected) <= set(table.names):
-        missing = [name for name in expected if name not in table.names]
-        raise CommandError(
-            f"{table.source}: no column {missing[0]!r}, it has {listed(table.names)}; "
-            f"say which columns stand for {listed(expected)} with --columns"
-        )
+        chosen = [name for each in options.columns for name in _find(table, each)]
     elif expected is not None:
-        return [table.names.index(name) for name in expected]
-    else:
-        chosen = [k for k in range(len(table.names)) if k != label]
+        missing = [name for name in expected if name not in table]
+        if missing:
+            raise CommandError(
+                f"no column {missing[0]!r}: {has}; say which columns stand for "
+                f"{listed(expected)} with --columns"
+            )
+        return expected
     for each in options.exclude or []:
-        for k in _find_all(table, each):
-            chosen = [other for other in chosen if other != k]
+        left_out = _find(table, each)
+        chosen = [name for name in chosen if name not in left_out]
     if not chosen or len(set(chosen)) < len(chosen):
         raise CommandError(
-            "--columns and --exclude must leave columns that are all different; "
-            f"{table.source} has {listed(table.names)}"
+            f"--columns and --exclude must leave columns that are all different; {has}"
         )
     if expected is not None and len(chosen) != len(expected):
         raise CommandError(
@@ -150,77 +145,153 @@ def _choose(
     return chosen
 
 
-def _find_all(table: Table, wanted: str) -> list[int]:
-    """Columns by name or number, several of them separated by commas."""
-    if wanted in table.names:
-        return [table.names.index(wanted)]
-    found: list[int] = []
-    for part in wanted.split(","):
-        limits = re.fullmatch(r"(\d+)-(\d+)", part.strip())
-        if limits and part.strip() not in table.names:
-            first, last = int(limits[1]), int(limits[2])
-            if not 1 <= first <= last <= len(table.names):
-                raise CommandError(
-                    f"columns {part} are not there: {table.source} has "
-                    f"{len(table.names)} columns, numbered from 1"
-                )
-            found += range(first - 1, last)
+def _find(table: pd.DataFrame, wanted: str) -> list[str]:
+    """Columns by name or number from one, several of them separated by commas."""
+    names, found = list(table), []
+    for part in [wanted] if wanted in names else wanted.split(","):
+        name = part.strip()
+        numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", name) or ("", "0", "0")
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+        if name in names:
+            found.append(name)
+        elif 1 <= first <= last <= len(names):
+            found += names[first - 1 : last]
         else:
-            found.append(_find(table, part.strip()))
+            raise CommandError(
+                f"no column {name!r}: {table.attrs['source']} has {listed(names)}, "
+                "numbered from 1"
+            )
     return found
 
 
-def _find(table: Table, wanted: str) -> int:
-    """A column by name or by number from one."""
-    if wanted in table.names:
-        return table.names.index(wanted)
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(table.names):
-        return int(wanted) - 1
-    raise CommandError(
-        f"{table.source}: no column {wanted!r}; it has {listed(table.names)}"
-    )
-
-
 def _leave_out(
-    table: Table, chosen: list[int], options: Any, console: Console
-) -> list[int]:
+    table: pd.DataFrame, names: list[str], options: Any, console: Console
+) -> list[str]:
     """The columns without those that were not meant, as far as that was said."""
-    texts = [k for k in chosen if table.columns[k].dtype == object]
-    if options.ignore_text and not options.columns and texts:
-        chosen = [k for k in chosen if k not in texts]
-        names = listed([table.names[k] for k in texts])
-        console.warn(f"columns left out because they hold text: {names}")
-    numeric = [k for k in chosen if table.columns[k].dtype != object]
-    constant = [k for k in numeric if is_constant(table.columns[k])]
-    if options.ignore_constant and constant:
-        chosen = [k for k in chosen if k not in constant]
-        names = listed([table.names[k] for k in constant])
-        console.warn(f"columns left out because they do not vary: {names}")
-    if not chosen:
-        raise CommandError(f"{table.source}: no column of numbers is left")
-    for k in numeric:
-        if options.columns or k not in chosen:
+    texts = [name for name in names if _is_text(table[name])]
+    constant = [name for name in names if _is_constant(table[name])]
+    for wanted, left_out, reason in (
+        (options.ignore_text and not options.columns, texts, "hold text"),
+        (options.ignore_constant, constant, "do not vary"),
+    ):
+        if wanted and left_out:
+            names = [name for name in names if name not in left_out]
+            console.warn(f"columns left out, as they {reason}: {listed(left_out)}")
+    if not names:
+        raise CommandError(f"{table.attrs['source']}: no column of numbers is left")
+    for name in [] if options.columns else names:
+        if name in texts or name in constant:
             continue
-        name = table.names[k]
-        if is_row_number(table.columns[k]):
+        if len(table) > 2 and np.all(np.diff(table[name]) == 1.0):
             console.warn(
                 f"column {name!r} counts the rows; if it means nothing, leave it out "
                 f"with --exclude {name!r}"
             )
-        elif is_code(table.columns[k]):
+        elif _is_code(table[name]):
             console.warn(
                 f"column {name!r} has a few whole numbers only; if they name classes, "
                 f"keep it aside with --labels {name!r}"
             )
-    return chosen
+    return names
 
 
-def _labels(column: np.ndarray) -> np.ndarray:
+def _labels(column: pd.Series) -> np.ndarray:
     """Labels as they are to be shown: text, or whole numbers without a point."""
-    if column.dtype == object:
-        return column
-    shown: list[Any] = [
-        None if np.isnan(value) else int(value) if value.is_integer() else float(value)
-        for value in column
+    shown = [
+        int(value) if isinstance(value, float) and value.is_integer() else value
+        for value in column.astype(object).where(column.notna(), None)
     ]
     return np.array(shown, dtype=object)
+
+
+# What is wrong with them.
+
+
+def _problems(
+    table: pd.DataFrame, names: list[str], options: Any, fitting: bool
+) -> Iterator[str]:
+    """All that is wrong with the columns, with what to do about it."""
+    texts = [name for name in names if _is_text(table[name])]
+    for name in texts:
+        yield _text_problem(table, name, options, fitting and not options.columns)
+    numeric = [name for name in names if name not in texts]
+    finite = np.isfinite(table[numeric].to_numpy(dtype=np.float64))
+    complete = finite.all(axis=1)
+    if not complete.all():
+        row = int(np.argmin(complete))
+        first = f"row {row + 1}, column {numeric[int(np.argmin(finite[row]))]!r}"
+        if not complete.any():
+            yield f"every row lacks a value, as {first} (leave out columns: --exclude)"
+        elif not options.drop_missing:
+            yield (
+                f"{np.sum(~complete)} of {len(table)} rows have missing or infinite "
+                f"values, the first in {first} (leave out these rows with "
+                "--drop-missing, or fill them in)"
+            )
+    constant = [name for name in numeric if _is_constant(table[name])]
+    if fitting and complete.sum() == 1:
+        yield "one row of data is too few to fit a model to (add rows)"
+    elif fitting and constant:
+        yield (
+            f"constant and says nothing: {listed(constant)} (leave out with --exclude, "
+            "or all such columns with --ignore-constant)"
+        )
+
+
+def _text_problem(table: pd.DataFrame, name: str, options: Any, ignorable: bool) -> str:
+    """Where there is text, and what to do; `ignorable` if it was not asked for."""
+    words = table[name].dropna()
+    signs = options.decimal, options.thousands
+    row, value = next(each for each in words.items() if not _is_number(each[1], *signs))
+    readings = [
+        option
+        for option, other in _READINGS.items()
+        if all(_is_number(word, *other) for word in words)
+    ]
+    if "--decimal ," in readings:  # simpler than with thousands
+        del readings[readings.index("--decimal ,") + 1 :]
+    if table.attrs.get("delimiter") == ",":
+        del readings[1:]  # a comma in quotes groups digits, if it can
+    remedy = "correct it, or choose other columns"
+    if readings:
+        remedy = f"numbers if read with {' or '.join(readings)}"
+    elif ignorable:
+        few = words.nunique() <= max(LIMITS.classes, len(words) // 2)
+        keep = f"keep it aside with --labels {name!r}, " * few
+        remedy = f"{keep}leave it out with --exclude, or all text with --ignore-text"
+    return f"column {name!r} holds text, {value[:40]!r} in row {row + 1} ({remedy})"
+
+
+def _is_number(cell: str, decimal: str, thousands: str | None) -> bool:
+    try:
+        to_number(cell, decimal, thousands)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(column: pd.Series) -> bool:
+    return column.dtype == object
+
+
+def _is_constant(column: pd.Series) -> bool:
+    """Whether it has numbers, and all that are there are equal."""
+    return not _is_text(column) and column[np.isfinite(column)].nunique() < 2
+
+
+def _is_code(column: pd.Series) -> bool:
+    """Whether a column looks like codes of a few classes."""
+    values = column[np.isfinite(column)]
+    few = values.nunique() <= min(LIMITS.classes, len(values) // 5)
+    return few and bool(np.all(values % 1 == 0.0))
+
+
+def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:
+    spreads = X.std(axis=0)
+    if spreads.max() > LIMITS.unequal * spreads.min():
+        wide, narrow = names[int(spreads.argmax())], names[int(spreads.argmin())]
+        console.warn(
+            f"column {wide!r} varies {spreads.max() / spreads.min():.2g} times as much "
+            f"as {narrow!r}, and distances are hardly about the latter; --standardize "
+            "gives all columns the same say"
+        )

@@ -1,4 +1,4 @@
-"""The demonstration: LAND, least squares and a Gaussian mixture on built-in data.
+"""The command `demo`: LAND, least squares and a Gaussian mixture on built-in data.
 
 The models are fitted to half of the data and judged on the other half. Sigma and rho
 suit the purpose: a large rho for a density, a small one for clusters.
@@ -6,21 +6,26 @@ suit the purpose: a large rho for a density, a small one for clusters.
 
 from __future__ import annotations
 
+import argparse
+import time
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.mixture import GaussianMixture
 
 import land
+from land.cli import cache
 from land.cli.console import Console
-from land.plotting import plot_covariance, plot_data, plot_density, plot_means
-from land.plotting.sheet import sheet
+from land.cli.output import text_table, write_table
 
 MODELS = ("LAND", "least squares", "Gaussian mixture")
 N_ROWS, N_SAMPLES, GRID = 300, 600, 26
-_PANEL = (3.4, 2.4)
+_PANEL = (3.0, 2.1)
+# One colour: the order of components differs from model to model.
 _RINGS = "#D55E00"
+_NOTE = """\
+(higher is better for both; held-out: mean over rows not fitted to; sigma and rho were
+ chosen by hand on these data: an illustration, not a benchmark)"""
 
 
 class Case(NamedTuple):
@@ -34,11 +39,25 @@ class Case(NamedTuple):
     rho: float
 
 
-class Comparison(NamedTuple):
-    """A row for each model of each data set, and their figure."""
+def demo(options: argparse.Namespace, console: Console) -> int:
+    """Compare the models, write figure and table."""
+    started = time.perf_counter()
+    options.output.mkdir(parents=True, exist_ok=True)
+    console.say("comparing models on built-in data; the first run compiles")
+    from land.cli.figures import save_figure
 
-    rows: list[dict[str, Any]]
-    figure: Any
+    cache.enable()
+    rows, figure = compare(builtin_cases(options.seed), options.seed, console)
+    files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
+    for file in files[:2]:
+        save_figure(figure, file)
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    write_table(files[2], columns)
+    seconds = time.perf_counter() - started
+    places = f"figure: {files[0]}, {files[1]}\ntable: {files[2]}  ({seconds:.0f} s)"
+    result = {"rows": rows, "files": [str(file) for file in files], "seconds": seconds}
+    console.result(f"{text_table(columns)}\n{_NOTE}\n{places}", result)
+    return 0
 
 
 def builtin_cases(seed: int) -> list[Case]:
@@ -52,8 +71,10 @@ def builtin_cases(seed: int) -> list[Case]:
     ]
 
 
-def compare(cases: list[Case], seed: int, console: Console) -> Comparison:
-    """Fit, judge and draw all models; the console hears of steps and warnings."""
+def compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict], Any]:
+    """Fit, judge and draw all models: a row for each, and the figure."""
+    from land.plotting.sheet import sheet
+
     rows: list[dict[str, Any]] = []
     with sheet(len(cases), len(MODELS), _PANEL) as (figure, axes):
         for panels, case in zip(axes, cases, strict=True):
@@ -64,29 +85,17 @@ def compare(cases: list[Case], seed: int, console: Console) -> Comparison:
                     _draw(ax, model, case.data[::2])
                 # The first panel shows the whole plane around the data.
                 ax.set(xlim=panels[0].get_xlim(), ylim=panels[0].get_ylim())
-                ax.set(xticks=[], yticks=[])
-                ax.set_title(_title(rows[-1]), fontsize=9)
+                ax.set(xticks=[], yticks=[], title=_title(rows[-1]))
             panels[0].set_ylabel(case.name)
-    return Comparison(rows, figure)
-
-
-def text_table(cases: list[Case], rows: list[dict[str, Any]]) -> str:
-    """The rows in aligned columns, and how to read them."""
-    lines = [f"{'data':<14}{'model':<18}{'held-out log density':>22}{'F-measure':>12}"]
-    for row in rows:
-        agreement = "" if row["f_measure"] is None else f"{row['f_measure']:.3f}"
-        lines.append(
-            f"{row['data']:<14}{row['model']:<18}{row['held_out_log_density']:>22.3f}"
-            f"{agreement:>12}"
-        )
-    lines.append("(higher is better for both; held-out: mean over rows not fitted to;")
-    lines += [f" {case.name}: sigma {case.sigma}, rho {case.rho};" for case in cases]
-    lines.append(" chosen by hand on these data: an illustration, not a benchmark)")
-    return "\n".join(lines)
+        style: Any = {"loc": "outside lower center", "ncols": 4, "frameon": False}
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), **style)
+    return rows, figure
 
 
 def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
     """Fit one model; its warnings are shown with the names of data and model."""
+    from sklearn.mixture import GaussianMixture
+
     model: Any
     if name == "Gaussian mixture":
         model = GaussianMixture(case.n_components, n_init=10, random_state=seed)
@@ -113,8 +122,7 @@ def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
 
 def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
     """A row of the table: how well the model does on rows it was not fitted to."""
-    test = case.data[1::2]
-    agreement = None
+    test, agreement = case.data[1::2], None
     if case.classes is not None:
         agreement = land.f_measure(case.classes[1::2], model.predict(test))
     has_metric = name != "Gaussian mixture"
@@ -129,15 +137,19 @@ def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
 
 
 def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
-    plot_data(data, ax, s=5, alpha=0.5)
-    plot_density(model, ax, grid=GRID)
-    # One colour: the order of components differs from model to model.
-    plot_covariance(model, ax, n_std=1.0, color=_RINGS)
-    plot_means(model, ax, color=_RINGS)
+    from land import plotting
+
+    plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
+    shade = plotting.plot_density(model, ax, grid=GRID).cmap(0.5)
+    ax.fill([], [], color=shade, label="density (95 % to 10 % of the probability)")
+    style = {"color": _RINGS, "label": None}
+    rings = plotting.plot_covariance(model, ax, n_std=1.0, **style)
+    rings[0].set_label("one standard deviation")
+    plotting.plot_means(model, ax, color=_RINGS, label="mean")
 
 
 def _title(row: dict[str, Any]) -> str:
-    density = f"held-out log density {row['held_out_log_density']:.2f}"
-    if row["f_measure"] is None:
-        return f"{row['model']}\n{density}"
-    return f"{row['model']}, F-measure {row['f_measure']:.2f}\n{density}"
+    agreement = row["f_measure"]
+    more = "" if agreement is None else f", F-measure {agreement:.2f}"
+    density = f"{row['held_out_log_density']:.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{row['model']}{more}\nheld-out log density {density}"

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
+_REMEDIES: dict[type[BaseException], str] = {
+    FileNotFoundError: "; check the path",
+    PermissionError: "; choose a place that you may use",
+    IsADirectoryError: "; name a file, not a folder",
+}
+_NEEDED_FOR = {
+    "matplotlib": "figures need it: pip install 'land[plot]'",
+    "pandas": "tables need it: pip install 'land[cli]'",
+    "pooch": "the data need it: pip install 'land[reproduction]'",
+}
+
 
 class CommandError(Exception):
     """A command cannot do what was asked; the message says why and what to try."""
@@ -25,20 +36,9 @@ def describe(error: BaseException) -> str:
         return f"{where}{error.strerror}{_REMEDIES.get(type(error), '')}"
     if isinstance(error, ModuleNotFoundError):
         missing = (error.name or "").split(".")[0]
-        if missing == "matplotlib":
-            return f"{text}; figures need it: pip install 'land[plot]'"
-        if missing == "pooch":
-            return f"{text}; the data need it: pip install 'land[reproduction]'"
-        return f"{text}; install it, or land again"
+        return f"{text}; {_NEEDED_FOR.get(missing, 'install it, or land again')}"
     if isinstance(error, MemoryError):
         return "out of memory; try fewer rows"
     if isinstance(error, (CommandError, ValueError, RuntimeError, OSError)):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text}; --traceback shows more"
-
-
-_REMEDIES: dict[type[BaseException], str] = {
-    FileNotFoundError: "; check the path",
-    PermissionError: "; choose a place that you may use",
-    IsADirectoryError: "; name a file, not a folder",
-}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, NoReturn
 
-from land.cli.commands import COMMANDS
+from land.cli import options as arguments_of
 from land.cli.console import Console
 from land.cli.errors import (
     BROKEN_PIPE,
@@ -20,6 +23,18 @@ from land.cli.errors import (
     describe,
 )
 
+# The module that has the function of that name, and what `land --help` says.
+COMMANDS = {
+    "demo": ("demo", "compare LAND with other models on built-in data"),
+    "fit": ("fit", "fit a model to a table and write it to a file"),
+    "score": ("apply", "log densities of the rows of a table"),
+    "predict": ("apply", "clusters of the rows of a table"),
+    "sample": ("apply", "draw points from a model"),
+    "plot": ("apply", "draw a model"),
+    "select": ("select", "choose the number of components and sigma"),
+    "info": ("apply", "show what is in a model file"),
+    "reproduce": ("reproduce", "compute the paper's figures and tables anew"),
+}
 _EPILOG = """\
 exit codes: 0 all went well, 1 it failed, 2 the arguments make no sense, 130 interrupted
 environment: LAND_TRACEBACK=1 shows where errors come from; LAND_NO_CACHE=1 keeps no
@@ -36,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(quiet=options.quiet, json=options.json)
     try:
         with console:
-            code = int(options.run(options, console))
+            module = import_module(f"land.cli.{COMMANDS[options.command][0]}")
+            code = int(getattr(module, options.command)(options, console))
             sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -49,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.traceback or os.environ.get("LAND_TRACEBACK"):
             traceback.print_exc()
         console.error(describe(error))
-        _flush_or_discard()
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):  # a full disk
+            _discard_output()
         return error.code if isinstance(error, CommandError) else FAILURE
 
 
@@ -72,54 +91,39 @@ class _Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
+    layout = argparse.RawDescriptionHelpFormatter
+    about = "densities and clusters that follow the shape of the data."
     parser = _Parser(
         prog="land",
-        description="The Locally Adaptive Normal Distribution: densities and clusters "
-        "that follow the shape of the data.",
+        description=f"The Locally Adaptive Normal Distribution: {about}",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=layout,
     )
-    parser.add_argument(
-        "--version", action=_Version, nargs=0, help="show the version and exit"
-    )
+    version = "show the version and exit"
+    parser.add_argument("--version", action=_Version, nargs=0, help=version)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"
     )
-    for command in COMMANDS:
+    for name, (_, help_line) in COMMANDS.items():
+        add_arguments = getattr(arguments_of, name)
         own = commands.add_parser(
-            command.__name__.rpartition(".")[2],
-            help=command.HELP,
-            description=command.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            name,
+            help=help_line,
+            description=inspect.getdoc(add_arguments),
+            formatter_class=layout,
             allow_abbrev=False,
         )
-        command.add_arguments(own)
-        common = own.add_argument_group("what is shown")
-        common.add_argument(
-            "-q", "--quiet", action="store_true", help="no progress, only warnings"
-        )
-        common.add_argument(
-            "--json", action="store_true", help="the result as JSON on standard output"
-        )
-        common.add_argument(
-            "--traceback", action="store_true", help="show where an error comes from"
-        )
-        own.set_defaults(run=command.run)
+        add_arguments(own)
+        for flags, shown in (
+            (("-q", "--quiet"), "no progress, only warnings"),
+            (("--json",), "the result as JSON on standard output"),
+            (("--traceback",), "show where an error comes from"),
+        ):
+            own.add_argument(*flags, action="store_true", help=shown)
     return parser
-
-
-def _flush_or_discard() -> None:
-    """Show what has been printed; on a full disk, do not try once more at exit."""
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        _discard_output()
 
 
 def _discard_output() -> None:
     """Let nothing more be written to a file that is full or a pipe that is gone."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):  # standard output is no file, in tests for example
-        pass
+    with suppress(OSError, ValueError):  # standard output is no file, in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

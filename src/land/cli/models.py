@@ -1,8 +1,7 @@
-"""Models in the units and columns of the user's table."""
+"""Models in the units and columns of the user's table, and what there is to say."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -11,25 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from land.cli import cache
 from land.cli.console import Console
-from land.cli.data import Data
+from land.cli.data import Data, read_data
 from land.cli.errors import CommandError
+from land.cli.output import text_table
+
+# Columns that a summary shows.
+_MOST_COLUMNS = 6
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A fitted model with what the command line keeps beside it.
+    """A fitted model, with the columns and labels of the table it was fitted to.
 
-    Attributes
-    ----------
-    model : LAND, LANDMixture or RiemannianKMeans
-    columns : list of str
-        Names of the columns it was fitted to.
-    label : str or None
-        Name of the column of labels.
-    center, scale : ndarray of shape (D,)
-        The model's coordinates are ``(x - center) / scale``.
-    standardized : bool
+    Its coordinates are ``(x - center) / scale`` for a row x of the table.
     """
 
     model: Any
@@ -37,7 +32,11 @@ class StoredModel:
     label: str | None
     center: np.ndarray
     scale: np.ndarray
-    standardized: bool = False
+
+    @property
+    def standardized(self) -> bool:
+        """Whether the model's coordinates are not the table's."""
+        return bool(np.any(self.center != 0.0) or np.any(self.scale != 1.0))
 
     @property
     def log_scale(self) -> float:
@@ -45,65 +44,56 @@ class StoredModel:
         return float(np.sum(np.log(self.scale)))
 
     def to_model(self, X: np.ndarray) -> np.ndarray:
-        """Points in the coordinates of the model."""
-        return (X - self.center) / self.scale if self.standardized else X
+        """Points of the table in the coordinates of the model."""
+        return (X - self.center) / self.scale
 
     def to_data(self, Z: np.ndarray) -> np.ndarray:
-        """Points of the model in the units of the data."""
-        return Z * self.scale + self.center if self.standardized else Z
+        """Points of the model in the units of the table."""
+        return Z * self.scale + self.center
 
     def means(self) -> np.ndarray:
-        """Means in the units of the data, (K, D)."""
+        """Means in the units of the table, (K, D)."""
         names = ("mean_", "means_", "cluster_centers_")
-        found = next(getattr(self.model, name) for name in names if self._has(name))
-        return self.to_data(np.atleast_2d(found))
+        return self.to_data(np.atleast_2d(self._first_of(*names)))
 
     def covariances(self) -> np.ndarray | None:
-        """Covariances in the units of the data, (K, D, D), if there are any."""
-        names = [name for name in ("covariance_", "covariances_") if self._has(name)]
-        if not names:
+        """Covariances in the units of the table, (K, D, D), if there are any."""
+        stored = self._first_of("covariance_", "covariances_")
+        if stored is None:
             return None
-        stored = np.asarray(getattr(self.model, names[0]))
-        stored = stored.reshape(-1, *stored.shape[-2:])
-        return stored * np.outer(self.scale, self.scale)
-
-    def weights(self) -> np.ndarray:
-        """Weights of the components, (K,)."""
-        even = np.full(len(self.means()), 1.0 / len(self.means()))
-        return np.asarray(getattr(self.model, "weights_", even))
+        dim = len(self.columns)
+        return stored.reshape(-1, dim, dim) * np.outer(self.scale, self.scale)
 
     def log_density(self, X: np.ndarray, measure: str) -> np.ndarray:
-        """Log densities of points of the data, in their units.
+        """Log densities of points of the table, in their units.
 
         A density with respect to dx changes with the units; one with respect to the
         metric's volume does not.
         """
         if not hasattr(self.model, "score_samples"):
-            raise CommandError(
-                f"a {type(self.model).__name__} has clusters but no density; fit a LAND"
-            )
+            name = type(self.model).__name__
+            raise CommandError(f"a {name} has clusters but no density; fit a LAND")
         values = self.model.score_samples(self.to_model(X), measure)
         return values - self.log_scale if measure == "lebesgue" else values
 
     def gaussian_log_density(self, X: np.ndarray) -> np.ndarray | None:
-        """Log densities under normal distributions in the place of the model.
+        """Log densities under a Gaussian mixture with as many components.
 
-        It is the scale to judge a model by: a Gaussian mixture with as many components,
-        fitted to the rows that the model's metric was learned from, if it was.
+        It is the scale to judge a model by, fitted to the rows that the model's metric
+        was learned from, if it was.
         """
         from sklearn.mixture import GaussianMixture
 
         rows, count = self.model.metric_.landmarks, len(self.means())
         if rows is None or len(rows) <= count:
             return None
-        mixture = GaussianMixture(count, n_init=5, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a rough one will do
-            mixture.fit(rows)
+            mixture = GaussianMixture(count, n_init=5, random_state=0).fit(rows)
         values: np.ndarray = mixture.score_samples(self.to_model(X))
         return values - self.log_scale
 
-    def save(self, path: Path, console: Console) -> Path:
+    def save(self, path: Path) -> None:
         """Write the model; if that fails, where it will not be lost."""
         extra: dict[str, Any] = {"columns": self.columns}
         if self.label is not None:
@@ -112,40 +102,64 @@ class StoredModel:
             extra |= {"center": self.center, "scale": self.scale}
         try:
             self.model.save(path, extra=extra)
-            return path
         except OSError as error:
-            descriptor, spare = tempfile.mkstemp(prefix="land-", suffix=".land")
-            os.close(descriptor)
-            try:
-                self.model.save(spare, extra=extra)
-            except OSError:
-                Path(spare).unlink(missing_ok=True)
-                raise error from None
+            spare = Path(tempfile.mkdtemp(prefix="land-")) / path.name
+            self.model.save(spare, extra=extra)
             raise CommandError(
                 f"{path}: {error.strerror}; the model was written to {spare} instead"
             ) from None
 
-    def _has(self, name: str) -> bool:
-        return hasattr(self.model, name)
+    def summary(self) -> dict[str, Any]:
+        """What there is to know about the model."""
+        model, means, landmarks = self.model, self.means(), self.model.metric_.landmarks
+        even = np.full(len(means), 1.0 / len(means))
+        kept = "method volume reference covariance_type"
+        fitted = "sigma rho geometry_gain converged interrupted n_failed_log_maps"
+        return {
+            "class": type(model).__name__,
+            "components": len(means),
+            "columns": self.columns,
+            "label": self.label,
+            "standardized": self.standardized,
+            "rows": None if landmarks is None else len(landmarks),
+            "metric": type(model.metric_).__name__,
+            **{name: getattr(model, name, None) for name in kept.split()},
+            **{name: getattr(model, f"{name}_", None) for name in fitted.split()},
+            "parameters": getattr(model, "n_parameters_", None),
+            "steps": model.n_iter_,
+            "objective": self._first_of("objective_", "inertia_"),
+            "mean_log_density": self._mean_log_density(),
+            "weights": getattr(model, "weights_", even),
+            "means": means,
+            "covariances": self.covariances(),
+        }
+
+    def _mean_log_density(self) -> float | None:
+        """Mean log density of the rows of the fit, in their units.
+
+        The objective is about dx with these settings only.
+        """
+        settings = [getattr(self.model, name, None) for name in ("reference", "volume")]
+        if settings != ["lebesgue", "exact"]:
+            return None
+        return float(-self.model.objective_ - self.log_scale)
+
+    def _first_of(self, *names: str) -> Any:
+        known = [name for name in names if hasattr(self.model, name)]
+        return getattr(self.model, known[0]) if known else None
 
 
-def describe_new(model: Any, data: Data, scaling: tuple | None) -> StoredModel:
-    """A model that was just fitted, in the scaling that `standardize` gave."""
-    dim = len(data.names)
-    center, scale = scaling or (np.zeros(dim), np.ones(dim))
-    return StoredModel(
-        model, data.names, data.label_name, center, scale, scaling is not None
-    )
+def new_model(model: Any, data: Data, options: Any) -> StoredModel:
+    """A model that is yet to be fitted, with the scaling that was asked for."""
+    center, scale = np.zeros(len(data.names)), np.ones(len(data.names))
+    if options.standardize:
+        center, scale = data.X.mean(axis=0), data.X.std(axis=0)
+    return StoredModel(model, data.names, data.label_name, center, scale)
 
 
-def standardize(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of the columns."""
-    return X.mean(axis=0), X.std(axis=0)
-
-
-def load_model(path: Path) -> StoredModel:
+def load_model(path: Path, console: Console) -> StoredModel:
     """Read a model file, of the command line or of Python."""
-    from land.cli import cache
+    console.say(f"reading {path}")
     from land.estimators.files import load_with_extra
 
     cache.enable()
@@ -153,21 +167,77 @@ def load_model(path: Path) -> StoredModel:
     dim = model.n_features_in_
     numbered = [f"x{k + 1}" for k in range(dim)]
     columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))
-    columns = [str(name) for name in columns]
-    center, scale = (
-        np.asarray(extra.get(name, default))
-        for name, default in (("center", np.zeros(dim)), ("scale", np.ones(dim)))
-    )
+    center = np.asarray(extra.get("center", np.zeros(dim)))
+    scale = np.asarray(extra.get("scale", np.ones(dim)))
     if len(columns) != dim or center.shape != (dim,) or scale.shape != (dim,):
         raise CommandError(f"{path}: its columns do not go with its model")
     if not np.all(scale > 0.0):
         raise CommandError(f"{path}: its scale must be positive")
-    label = extra.get("label")
+    names, label = [str(name) for name in columns], extra.get("label")
     return StoredModel(
-        model=model,
-        columns=columns,
-        label=None if label is None else str(label),
-        center=center,
-        scale=scale,
-        standardized="scale" in extra,
+        model, names, None if label is None else str(label), center, scale
     )
+
+
+def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
+    """The model, and the rows of the table in the columns it was fitted to."""
+    stored = load_model(options.model, console)
+    return stored, read_data(options, console, stored.columns, stored.label)
+
+
+# In words.
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things: "1 step", "2 steps"."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def model_text(result: dict[str, Any]) -> str:
+    """The summary for people."""
+    name = "k-means" if result["class"] == "RiemannianKMeans" else "LAND"
+    line = f"{name}, {counted(result['components'], 'component')}"
+    if result["parameters"] is not None:
+        parameters = counted(result["parameters"], "parameter")
+        line += f", {result['covariance_type']} covariances ({parameters})"
+    columns = result["columns"]
+    line += f"; columns {', '.join(columns[:_MOST_COLUMNS])}"
+    line += ", ..." * (len(columns) > _MOST_COLUMNS)
+    line += " (standardised)" * result["standardized"]
+    lines = [line, *_metric_lines(result)]
+    if result["mean_log_density"] is not None:
+        lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")
+    state = "converged" if result["converged"] else "not converged"
+    state = "interrupted" if result["interrupted"] else state
+    lines.append(f"{state} after {counted(result['steps'], 'step')}")
+    return "\n".join([*lines, _component_table(result)])
+
+
+def _metric_lines(result: dict[str, Any]) -> list[str]:
+    """Sigma and rho, and what it is worth that the model follows the data."""
+    sigma, gain = result["sigma"], result["geometry_gain"]
+    if sigma is None:
+        return []
+    known = gain is not None and bool(np.isfinite(gain))
+    gains = f"gains {gain:+.2g} in log density per row" if known else "was not tried"
+    plain = "Gaussian mixture" if result["components"] > 1 else "Gaussian"
+    if not np.isfinite(sigma):
+        return [f"an ordinary {plain} does: following the data {gains}"]
+    units = " in standardised units" * result["standardized"]
+    lines = [f"sigma {sigma:.4g}, rho {result['rho']:.4g}{units}"]
+    return [*lines, *[f"following the data {gains} over an ordinary {plain}"] * known]
+
+
+def _component_table(result: dict[str, Any]) -> str:
+    """A line for each component: weight, mean and standard deviations."""
+    columns: dict[str, Any] = {"component": range(result["components"])}
+    columns["weight"] = [f"{weight:.3f}" for weight in result["weights"]]
+    covariances = result["covariances"]
+    for k, name in enumerate(result["columns"][:_MOST_COLUMNS]):
+        cells = [f"{mean[k]:.4g}" for mean in result["means"]]
+        if covariances is not None:
+            spreads = [f" ± {np.sqrt(each[k, k]):.2g}" for each in covariances]
+            cells = [cell + spread for cell, spread in zip(cells, spreads, strict=True)]
+        columns[name] = cells
+    note = "\n(mean ± standard deviation, as measured at the mean)"
+    return text_table(columns) + note * (covariances is not None)

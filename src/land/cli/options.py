@@ -1,216 +1,279 @@
-"""Arguments that several commands share."""
+"""The arguments of the commands: a function for each, whose docstring --help shows."""
 
 from __future__ import annotations
 
 import argparse
 import math
 from pathlib import Path
+from typing import Any
+
+_FLAG: dict[str, Any] = {"action": "store_true"}
+_MEASURES = ("lebesgue", "riemannian")
+_SIGMA = "size of the neighbourhoods, or auto (default)"
 
 
-def add_data(parser: argparse.ArgumentParser, *, fitted: bool) -> None:
-    """A file of data, and how to read it; for a model that exists or is yet to be."""
+def demo(parser: Any) -> None:
+    """Compare LAND with a Gaussian mixture and least squares on built-in data.
+
+    Writes a figure and a table. The models are fitted to half of the data; the table
+    has the mean log density of the other half, and for clusters the F-measure.
+    """
+    _output(parser, "FOLDER", "for figure and table", "land-demo")
+    _seed(parser)
+
+
+def fit(parser: Any) -> None:
+    """Fit a LAND, or a mixture of them, to the rows of a table.
+
+    An interrupt (Ctrl-C) ends the fit early: the model reached so far is written,
+    marked as interrupted, and the exit code is 130. Once the search for a start has
+    ended, the progress is kept beside the model, in MODEL.checkpoint, until the fit has
+    ended: the same command with --resume goes on from there, also after a crash.
+    """
+    _data(parser, fitted=False)
+    _output(parser, "MODEL", "for the model")
+    _number(parser, "-k --components", 1, "components of the mixture")
+    parser.add_argument("--resume", **_FLAG, help="go on from MODEL.checkpoint")
+    group = _model(parser)
+    group.add_argument("--sigma", type=number_or_auto, default="auto", help=_SIGMA)
+    _choice(group, "--optimizer", ("auto", "paper"), "paper: for one component")
+    _number(group, "--n-init", 1, "fits to choose from")
+
+
+def score(parser: Any) -> None:
+    """Log densities of the rows of a table under a model.
+
+    They are in the units of the table, whether or not the model was fitted to
+    standardised columns, and can be compared with those of any other density.
+    """
+    _rows(parser, "for the log densities")
+    _choice(parser, "--measure", _MEASURES, "density by dx, or by the metric's volume")
+
+
+def predict(parser: Any) -> None:
+    """Clusters of the rows of a table, and probabilities of belonging to each.
+
+    A row is in the component that is most responsible for it. With a column of labels,
+    the F-measure says how well clusters and labels agree.
+    """
+    _rows(parser, "for the clusters")
+
+
+def sample(parser: Any) -> None:
+    """Draw points from a model, in the units of the table it was fitted to.
+
+    Points of a mixture come with their component, grouped by it.
+    """
+    info(parser)
+    _table(parser, "for the points")
+    _number(parser, "-n --number", 100, "points")
+    _seed(parser)
+
+
+def plot(parser: Any) -> None:
+    """Draw a model: PNG, PDF or SVG, as the name of the file says.
+
+    density            contours, data, means and covariances (two columns)
+    pairs              clusters, means and covariances in each pair of columns
+    view3d             the same in the space of the first three columns
+    metric             how long a step is, at each place (two columns)
+    responsibilities   geodesics from the means to their data (two columns)
+    history            the objective at each step of the fit
+    """
+    info(parser)
+    _output(parser, "FIGURE", "for the figure")
+    kinds = ("density", "pairs", "view3d", "metric", "responsibilities", "history")
+    usual = "what to draw (default: density, or pairs for more than two columns)"
+    parser.add_argument("--kind", choices=kinds, help=usual)
+    _number(parser, "--grid", 60, "points of the density along each axis")
+
+
+def select(parser: Any) -> None:
+    """Choose the number of components, and sigma, by BIC, AIC or held-out rows.
+
+    An interrupt (Ctrl-C) ends the search: the best of the candidates fitted so far is
+    chosen, and the exit code is 130.
+    """
+    _data(parser, fitted=False)
+    add = parser.add_argument
+    tried = {"type": _counts, "default": (1, 2, 3, 4), "metavar": "K"}
+    add("-k", "--components", **tried, help="to try: 1-4 (default) or 2,3,5")
+    _choice(parser, "--criterion", ("bic", "aic", "held_out"), "what to choose by")
+    add("--held-out", **_FLAG, help="compute held-out densities as well")
+    _number(parser, "-j --jobs", 1, "candidates fitted at the same time")
+    add("-o", "--output", type=Path, metavar="MODEL", help="file for the chosen model")
+    add("--table", type=Path, metavar="FILE", help="file for the table of candidates")
+    several = f"{_SIGMA}; several: auto,0.2,0.5"
+    _model(parser).add_argument(
+        "--sigma", type=_sigmas, default=("auto",), help=several
+    )
+
+
+def info(parser: Any) -> None:
+    """Show what is in a model file, in the units of the table it was fitted to."""
+    written = "file that 'land fit' has written"
+    parser.add_argument("model", type=Path, metavar="MODEL", help=written)
+
+
+def reproduce(parser: Any) -> None:
+    """Compute figures and tables of the paper anew, with a verdict on each claim.
+
+    The experiments are in land's repository, not in the installed package. Those on
+    real data download them, or look for them in the folder of --data.
+    """
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="an experiment, or 'all'; see --list")
+    add("--list", **_FLAG, help="list the experiments")
+    add("--quick", **_FLAG, help="fewer data and rougher numbers")
+    add("--data", type=Path, metavar="FOLDER", help="folder of the real data")
+    _output(parser, "FOLDER", "for figures and tables", "land-reproduce")
+
+
+# What several commands share.
+
+
+def _data(parser: Any, *, fitted: bool) -> None:
+    """A file of data and how to read it, for a model that exists or is yet to be."""
     group = parser.add_argument_group("data")
-    group.add_argument(
-        "data",
-        type=Path,
-        metavar="DATA",
-        help="CSV, TSV, NPY, NPZ or Parquet file; - for CSV from standard input",
-    )
-    group.add_argument(
-        "-c",
-        "--columns",
-        action="append",
-        metavar="COLUMNS",
-        help="columns to use, by name or number from 1: a,b or 1,3-5 (default: "
-        + ("those of the model)" if fitted else "all)"),
-    )
-    group.add_argument(
-        "-x",
-        "--exclude",
-        action="append",
-        metavar="COLUMNS",
-        help="columns to leave out",
-    )
-    group.add_argument(
-        "-l",
-        "--labels",
-        metavar="COLUMN",
-        help="column of known classes; kept aside, compared with the clusters",
-    )
-    group.add_argument(
-        "--drop-missing", action="store_true", help="leave out rows with missing values"
-    )
+    add = group.add_argument
+    kinds = "CSV, TSV, NPY, NPZ or Parquet file; - for CSV from standard input"
+    add("data", type=Path, metavar="DATA", help=kinds)
+    which = f"(default: {'those of the model' if fitted else 'all'})"
+    several = {"action": "append", "metavar": "COLUMNS"}
+    named = f"columns to use, by name or number from 1: a,b or 1,3-5 {which}"
+    add("-c", "--columns", **several, help=named)
+    add("-x", "--exclude", **several, help="columns to leave out")
+    aside = "column of known classes; kept aside, compared with the clusters"
+    add("-l", "--labels", metavar="COLUMN", help=aside)
+    add("--drop-missing", **_FLAG, help="leave out rows with missing values")
     if not fitted:
-        group.add_argument(
-            "--ignore-text", action="store_true", help="leave out columns of text"
-        )
-        group.add_argument(
-            "--ignore-constant",
-            action="store_true",
-            help="leave out columns that do not vary",
-        )
-    header = group.add_mutually_exclusive_group()
-    header.add_argument(
-        "--header",
-        action="store_true",
-        default=None,
-        help="the first line has the names of the columns (default: look at it)",
-    )
-    header.add_argument(
-        "--no-header", action="store_false", dest="header", help="it has data"
-    )
-    group.add_argument("--delimiter", type=_delimiter, help="what separates the cells")
-    group.add_argument("--decimal", default=".", choices=".,", help="the decimal sign")
-    group.add_argument(
-        "--encoding", default="utf-8-sig", type=_encoding, help="of text files"
-    )
-    group.add_argument("--array", metavar="NAME", help="which array of an NPZ file")
+        add("--ignore-text", **_FLAG, help="leave out columns of text")
+        add("--ignore-constant", **_FLAG, help="leave out columns that do not vary")
+    header = group.add_mutually_exclusive_group().add_argument
+    names = "the first line has the names of the columns (default: look at it)"
+    header("--header", **_FLAG, default=None, help=names)
+    header("--no-header", action="store_false", dest="header", help="it has data")
+    add("--delimiter", type=_character, help="what separates the cells")
+    add("--decimal", default=".", choices=".,", help="the decimal sign")
+    add("--thousands", type=_character, help="what groups digits, as in 1,002.93")
+    add("--encoding", default="utf-8-sig", type=_encoding, help="of text files")
+    add("--array", metavar="NAME", help="which array of an NPZ file")
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """A model file."""
-    parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="file that 'land fit' has written"
-    )
+def _rows(parser: Any, what: str) -> None:
+    """A model, a file of data, and a file for what the one says about the other."""
+    info(parser)
+    _data(parser, fitted=True)
+    _table(parser, what)
+    parser.add_argument("--with-data", **_FLAG, help="write the table's columns too")
 
 
-def add_output(parser: argparse.ArgumentParser, what: str) -> None:
-    """A file for a table."""
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("-"),
-        metavar="FILE",
-        help=f"file for {what}: .csv, .tsv, .npy or .parquet (default: CSV on standard "
-        "output)",
-    )
-
-
-def add_with_data(parser: argparse.ArgumentParser) -> None:
-    """Whether output has the rows that it is about."""
-    parser.add_argument(
-        "--with-data", action="store_true", help="write the columns of the table too"
-    )
-
-
-def add_fit(parser: argparse.ArgumentParser) -> None:
-    """How to fit."""
+def _model(parser: Any) -> Any:
+    """How to fit; returns the group of arguments."""
     group = parser.add_argument_group("model")
-    group.add_argument(
-        "--rho",
-        type=number_or_auto,
-        default="auto",
-        help="regulariser of the metric, or auto (default)",
-    )
-    group.add_argument(
-        "--method",
-        choices=("ml", "least_squares"),
-        default="ml",
-        help="maximum likelihood (default) or the least-squares baseline",
-    )
-    group.add_argument(
-        "--volume",
-        choices=("exact", "paper"),
-        default="exact",
-        help="how the constant is integrated: over the manifold (exact), or as "
-        "in the paper's Eq. 7",
-    )
-    group.add_argument(
-        "--reference",
-        choices=("lebesgue", "riemannian"),
-        default="lebesgue",
-        help="what the model is a density of: dx (lebesgue, default), or the metric's "
-        "volume as in the paper",
-    )
-    group.add_argument(
-        "--covariance-type",
-        choices=("full", "diag", "spherical"),
-        default="full",
-        help="which covariances are allowed (default: full, which is any)",
-    )
-    group.add_argument(
-        "--init", metavar="RULE", help="first guess: gmm, least_squares or random"
-    )
-    group.add_argument(
-        "--standardize",
-        action="store_true",
-        help="give all columns mean 0 and variance 1 first; kept in the model and "
-        "undone in what is written",
-    )
-    group.add_argument(
-        "--n-samples",
-        type=count,
-        default=3000,
-        metavar="N",
-        help="effort for the normalisation constant (default: %(default)s)",
-    )
-    group.add_argument(
-        "--max-iter",
-        type=count,
-        default=100,
-        metavar="N",
-        help="largest number of steps",
-    )
-    group.add_argument(
-        "--tol",
-        type=positive,
-        default=1e-4,
-        help="stop when the objective falls by less than this (default: %(default)s)",
-    )
-    add_seed(group)
+    add = group.add_argument
+    flat = "larger values make space flatter, or auto (default)"
+    add("--rho", type=number_or_auto, default="auto", help=flat)
+    methods = ("ml", "least_squares")
+    _choice(group, "--method", methods, "maximum likelihood, or a quick baseline")
+    _choice(group, "--volume", ("exact", "paper"), "paper: normalised as in its Eq. 7")
+    law = "a density by dx, or by the metric's volume as in the paper"
+    _choice(group, "--reference", _MEASURES, law)
+    covariances = ("full", "diag", "spherical")
+    _choice(group, "--covariance-type", covariances, "which covariances are allowed")
+    add("--init", choices=("gmm", "least_squares", "random"), help="first guess")
+    scaled = "give all columns mean 0 and variance 1 first; undone in what is written"
+    add("--standardize", **_FLAG, help=scaled)
+    _number(group, "--n-samples", 3000, "random points that normalise a density")
+    _number(group, "--max-iter", 100, "steps at most")
+    end = "stop when the log density gains less than this (default: 0.0001)"
+    add("--tol", type=positive, default=1e-4, help=end)
+    _seed(group)
+    return group
 
 
-def add_seed(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """The seed of all randomness."""
-    parser.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="of randomness (default: 0)"
-    )
+def _output(parser: Any, kind: str, what: str, default: str | None = None) -> None:
+    usual = "" if default is None else f" (default: {default})"
+    settings = {"type": Path, "metavar": kind, "required": default is None}
+    place = None if default is None else Path(default)
+    where = f"{'folder' if kind == 'FOLDER' else 'file'} {what}{usual}"
+    parser.add_argument("-o", "--output", default=place, **settings, help=where)
 
 
-def positive(text: str) -> float:
+def _table(parser: Any, what: str) -> None:
+    kinds = ".csv, .tsv, .npy or .parquet (default: CSV on standard output)"
+    settings = {"type": Path, "default": Path("-"), "metavar": "FILE"}
+    parser.add_argument("-o", "--output", **settings, help=f"file {what}: {kinds}")
+
+
+def _choice(parser: Any, name: str, choices: tuple[str, ...], what: str) -> None:
+    usual = f"{what} (default: {choices[0]})"
+    parser.add_argument(name, choices=choices, default=choices[0], help=usual)
+
+
+def _number(parser: Any, flags: str, default: int, what: str) -> None:
+    """A whole number from one; the flags are separated by blanks."""
+    settings = {"type": count, "default": default, "metavar": "N"}
+    usual = f"{what} (default: {default})"
+    parser.add_argument(*flags.split(), **settings, help=usual)
+
+
+def _seed(parser: Any) -> None:
+    same = "the same seed gives the same result (default: 0)"
+    parser.add_argument("--seed", type=_seed_number, default=0, metavar="N", help=same)
+
+
+# What arguments can be.
+
+
+def _require(good: bool, expected: str, text: str) -> None:
+    if not good:
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
+
+
+def positive(text: str, expected: str = "a positive number") -> float:
     """A positive number."""
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not (number > 0.0 and math.isfinite(number)):
-        raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+    _require(0.0 < number < math.inf, expected, text)
     return number
 
 
 def number_or_auto(text: str) -> float | str:
     """A positive number, or the word auto."""
-    if text == "auto":
-        return text
-    try:
-        return positive(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"must be a positive number or auto, got {text!r}"
-        ) from None
+    return text if text == "auto" else positive(text, "a positive number or auto")
 
 
 def count(text: str) -> int:
     """A whole number from one."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text!r}")
+    _require(text.isdecimal() and int(text) > 0, "a whole number from 1", text)
     return int(text)
 
 
-def seed(text: str) -> int:
-    """A whole number that NumPy takes as a seed."""
-    if not text.isdecimal() or int(text) >= 2**32:
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number from 0 to 2^32 - 1, got {text!r}"
-        )
+def _seed_number(text: str) -> int:
+    small = text.isdecimal() and int(text) < 2**32
+    _require(small, "a whole number from 0 to 2^32 - 1", text)
     return int(text)
 
 
-def _delimiter(text: str) -> str:
+def _counts(text: str) -> tuple[int, ...]:
+    counts: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        counts += range(count(first), count(last or first) + 1)
+    _require(bool(counts), "numbers such as 1-4", text)
+    return tuple(counts)
+
+
+def _sigmas(text: str) -> tuple[float | str, ...]:
+    return tuple(number_or_auto(part) for part in text.split(","))
+
+
+def _character(text: str) -> str:
     named = {"tab": "\t", r"\t": "\t", "space": " "}.get(text, text)
-    if len(named) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character, got {text!r}")
+    _require(len(named) == 1, "one character", text)
     return named
 
 

@@ -1,9 +1,7 @@
-"""Tables into files: CSV, TSV, NPY and Parquet; or shown."""
+"""What commands hand over: tables in files, and on standard output."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,17 +12,15 @@ import numpy as np
 
 from land.cli.console import Console
 from land.cli.errors import CommandError, UsageError
-from land.cli.tables import import_parquet
+from land.cli.tables import check_parquet
 
 TABLES = (".csv", ".tsv", ".npy", ".parquet")
 FIGURES = (".png", ".pdf", ".svg")
 
-Columns = Mapping[str, Sequence[Any] | np.ndarray]
 
-
-def check_output(path: Path, kinds: Sequence[str] | None = None) -> None:
+def check_output(path: Path | None, kinds: Sequence[str] | None = None) -> None:
     """Refuse an output that cannot be written, before work is spent on it."""
-    if str(path) == "-":
+    if path is None or str(path) == "-":
         return
     if path.is_dir():
         raise CommandError(f"{path}: it is a folder; name a file")
@@ -42,88 +38,61 @@ def check_output(path: Path, kinds: Sequence[str] | None = None) -> None:
             f"{path}: the folder is read-only; choose a place that you may use"
         )
     if path.suffix.lower() == ".parquet":
-        import_parquet(path)
+        check_parquet(path)
 
 
-def write_table(path: Path, columns: Columns) -> None:
+def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns to a file, as its name says; ``-`` is CSV on standard output."""
+    import pandas as pd
+
+    table = pd.DataFrame(columns)
+    kind = path.suffix.lower()
     if str(path) == "-":
-        sys.stdout.write(_text(columns, ","))
+        sys.stdout.write(table.to_csv(index=False))
         sys.stdout.flush()
         return
+    if kind == ".npy" and not all(map(pd.api.types.is_numeric_dtype, table.dtypes)):
+        raise CommandError(f"{path}: NPY holds numbers only; write CSV or Parquet")
     from land.estimators.archive import replacing
 
-    kind = path.suffix.lower()
     with replacing(path) as stream:
         if kind == ".npy":
-            np.save(stream, _matrix(path, columns), allow_pickle=False)
+            np.save(stream, table.to_numpy(dtype=np.float64), allow_pickle=False)
         elif kind == ".parquet":
-            _write_parquet(path, stream, columns)
+            stream.write(table.to_parquet(index=False))
         else:
-            delimiter = "\t" if kind == ".tsv" else ","
-            stream.write(_text(columns, delimiter).encode())
+            separator = "\t" if kind == ".tsv" else ","
+            stream.write(table.to_csv(index=False, sep=separator).encode())
+
+
+def text_table(columns: Mapping[str, Any]) -> str:
+    """Columns for people to read: numbers to six digits, nothing for None."""
+    import pandas as pd
+
+    table = pd.DataFrame({name: list(each) for name, each in columns.items()})
+    return table.to_string(index=False, float_format="{:.6g}".format, na_rep="")
 
 
 def deliver(
     options: Any,
     console: Console,
-    columns: Columns,
-    what: str,
+    columns: Mapping[str, Any],
     result: dict[str, Any],
-    listed: dict[str, Any],
+    what: str,
     text: str = "",
 ) -> None:
-    """Hand over the table that a command has computed.
+    """Hand over a table: in a file, which holds `what`, as JSON, or as it is.
 
-    Parameters
-    ----------
-    options
-        Of the command line, see `land.cli.options.add_output`.
-    console
-        Shows the result.
-    columns
-        The table. With ``--json`` and no file it is not shown.
-    what : str
-        What the file holds, in words.
-    result : dict
-        The result as JSON, but for the name of the file.
-    listed : dict
-        What JSON has instead of the table, if there is no file.
-    text : str
-        The result for people; beside a table on standard output it is progress.
+    The `text` is the result for people; beside a table on standard output it is
+    progress.
     """
     if str(options.output) != "-":
         write_table(options.output, columns)
         lines = [text] * bool(text) + [f"{what}: {options.output}"]
         console.result("\n".join(lines), result | {"output": str(options.output)})
     elif options.json:
-        console.result("", result | listed)
+        console.result("", result | {"columns": columns})
     else:
         write_table(options.output, columns)
         if text:
             console.say(text)
-
-
-def _text(columns: Columns, delimiter: str) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(columns)
-    plain = [np.asarray(column).tolist() for column in columns.values()]
-    # Python writes a float with as many digits as it takes to read it back.
-    writer.writerows(zip(*plain, strict=True))
-    return buffer.getvalue()
-
-
-def _matrix(path: Path, columns: Columns) -> np.ndarray:
-    arrays = [np.asarray(column) for column in columns.values()]
-    if any(array.dtype == object for array in arrays):
-        raise CommandError(f"{path}: NPY holds numbers only; write CSV or Parquet")
-    return np.stack(arrays, axis=1).astype(np.float64)
-
-
-def _write_parquet(path: Path, stream: Any, columns: Columns) -> None:
-    parquet = import_parquet(path)
-    import pyarrow
-
-    plain = {name: np.asarray(column).tolist() for name, column in columns.items()}
-    parquet.write_table(pyarrow.table(plain), stream)

@@ -1,187 +1,224 @@
-"""Tables from files: CSV, TSV, NPY, NPZ and Parquet."""
+"""Tables from files: CSV, TSV, NPY, NPZ and Parquet, as data frames."""
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from land.cli.errors import CommandError
-from land.cli.text_tables import Cells, read_text, to_number
+from land.cli.errors import CommandError, UsageError
 
-KINDS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".npy", ".npz", ".parquet", ".pq")
+if TYPE_CHECKING:
+    import pandas as pd
+
+INPUTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".npy", ".npz", ".parquet", ".pq")
+_MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")
+_DELIMITERS = (",", ";", "\t", "|")
 
 
-@dataclass(frozen=True)
-class Table:
-    """Columns of one length, by name.
+def read_table(path: Path, options: Any) -> pd.DataFrame:
+    """Read a file of one of the kinds of `INPUTS`; ``-`` is CSV from standard input.
 
-    Attributes
-    ----------
-    source : str
-        The file, for messages.
-    names : list of str
-    columns : list of ndarray
-        Numbers (float64, NaN where one is missing), or text (object, None where
-        missing).
-    named : bool
-        Whether the names are those of the file; if not, they are x1, x2, ...
+    Columns of the frame are numbers (float64, NaN where one is missing), or text
+    (object, None where missing); no two have the same name. Its `attrs` have the
+    `source`, for messages, and the `delimiter` of a text file.
     """
-
-    source: str
-    names: list[str]
-    columns: list[np.ndarray]
-    named: bool
-
-    def __len__(self) -> int:
-        return len(self.columns[0])
-
-
-def read_table(path: Path, options: Any) -> Table:
-    """Read a file of any of the `KINDS`; ``-`` is CSV from standard input.
-
-    Parameters
-    ----------
-    path
-        The file.
-    options
-        With `header`, `delimiter`, `decimal`, `encoding` and `array`.
-    """
-    source = str(path)
-    kind = path.suffix.lower()
+    source, kind = str(path), path.suffix.lower()
     if source == "-":
         source, kind = "standard input", ".csv"
-    if source != "standard input" and not path.is_file():
+    elif not path.is_file():
         reason = "is a folder" if path.is_dir() else "no such file"
-        raise CommandError(f"{source}: {reason}; check the path")
-    if kind not in KINDS:
+        raise CommandError(f"{path}: {reason}; check the path")
+    if kind not in INPUTS:
         raise CommandError(
-            f"{source}: unknown kind of file {kind!r}; convert it to CSV, or name it "
-            f"one of {', '.join(KINDS)}"
+            f"{path}: unknown kind of file {kind!r}; convert it to CSV, or name it "
+            f"one of {', '.join(INPUTS)}"
         )
     if kind in (".npy", ".npz"):
-        table = _read_arrays(path, kind, options.array)
+        table = _read_arrays(path, options.array)
     elif kind in (".parquet", ".pq"):
         table = _read_parquet(path)
     else:
-        stream = sys.stdin.buffer if source == "standard input" else path.open("rb")
-        with stream:
-            cells = read_text(source, stream.read(), kind, options)
-        table = Table(source, *_columns(cells, options.decimal), cells.header)
-    if not table.columns or not len(table):
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        table = _read_text(source, content, kind, options)
+    if table.empty:
         raise CommandError(f"{source}: the file has no rows of data; add some")
+    table.attrs["source"] = source
     return table
 
 
-def _columns(cells: Cells, decimal: str) -> tuple[list[str], list[np.ndarray]]:
-    return cells.names, [_parse(column, decimal) for column in cells.columns]
+def _read_text(source: str, content: bytes, kind: str, options: Any) -> pd.DataFrame:
+    import pandas as pd
 
-
-def _parse(cells: Sequence[str | None], decimal: str) -> np.ndarray:
-    """Numbers if all that is there are numbers, else text."""
+    if options.decimal == options.thousands:
+        raise UsageError("--decimal and --thousands must differ")
     try:
-        return np.array(
-            [np.nan if cell is None else to_number(cell, decimal) for cell in cells]
+        text = content.decode(options.encoding)
+    except UnicodeDecodeError:
+        raise CommandError(
+            f"{source}: not text in {options.encoding}; give its encoding, for example "
+            "--encoding latin-1"
+        ) from None
+    if "\0" in text:
+        raise CommandError(
+            f"{source}: not a text file; if it is UTF-16, try --encoding utf-16"
         )
+    delimiter = options.delimiter or _delimiter(text, kind, options.decimal)
+    settings: Any = {"header": None, "dtype": str, "keep_default_na": False}
+    settings["sep"] = r"\s+" if delimiter == " " else delimiter
+    try:
+        cells = pd.read_csv(io.StringIO(text), **settings).fillna("")
+    except pd.errors.EmptyDataError:
+        cells = pd.DataFrame()
+    except pd.errors.ParserError as error:
+        shape = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if shape is None:
+            raise CommandError(f"{source}: the table cannot be read: {error}") from None
+        raise CommandError(
+            f"{source}: line {shape[2]} has {shape[3]} cells, the first has {shape[1]};"
+            " check the delimiter (--delimiter) and quotes"
+        ) from None
+    cells = cells.apply(lambda column: column.str.strip())
+    cells = cells[(cells != "").any(axis=1)].reset_index(drop=True)
+    if cells.empty:
+        raise CommandError(f"{source}: the file is empty")
+    # As numpy.savetxt marks its header.
+    cells.iloc[0, 0] = cells.iloc[0, 0].removeprefix("#").strip()
+    table = _named(cells, options)
+    table.attrs["delimiter"] = delimiter
+    return table
+
+
+def _delimiter(text: str, kind: str, decimal: str) -> str:
+    """What separates the cells of the first line, for which no one has told us."""
+    if kind in (".tsv", ".tab"):
+        return "\t"
+    line = next((each for each in text.splitlines() if each.strip()), "")
+    best = max((each for each in _DELIMITERS if each != decimal), key=line.count)
+    if best in line:
+        return best
+    return " " if len(line.split()) > 1 and kind != ".csv" else ","
+
+
+def _named(cells: pd.DataFrame, options: Any) -> pd.DataFrame:
+    """Typed columns under the names of the first row, if it has names."""
+    first, header = cells.iloc[0], options.header
+    table = cells.iloc[1:].reset_index(drop=True).apply(_typed, args=(options,))
+    if header is None:
+        # Names if it has no number, or text above numbers.
+        words = [_typed(first[[k]], options).dtype == object for k in cells]
+        numbers = [table[k].dtype != object and table[k].notna().any() for k in table]
+        header = all(words) or any(np.logical_and(words, numbers))
+    if not header:
+        table = cells.apply(_typed, args=(options,))
+    table.columns = _unique(first if header else [""] * len(first))
+    return table
+
+
+def _typed(cells: pd.Series, options: Any) -> pd.Series:
+    """Numbers if all that is there are numbers, else text."""
+    missing = cells.str.lower().isin(_MISSING)
+    words = cells.astype(object).where(~missing, None)
+    signs = options.decimal, options.thousands
+    try:
+        return words.map(lambda word: to_number(word, *signs)).astype(float)
     except ValueError:
-        return np.array(cells, dtype=object)
+        return words
 
 
-def _read_arrays(path: Path, kind: str, wanted: str | None) -> Table:
+def to_number(
+    cell: str | None, decimal: str = ".", thousands: str | None = None
+) -> float:
+    """The number in a cell, NaN for None; a ValueError if it is none."""
+    if cell is None:
+        return np.nan
+    if "_" in cell:  # Python's own way to group digits
+        raise ValueError
+    if thousands is not None:
+        group, point = re.escape(thousands), re.escape(decimal)
+        if re.fullmatch(rf"[-+]?[1-9]\d{{0,2}}({group}\d{{3}})+({point}\d*)?", cell):
+            cell = cell.replace(thousands, "")
+    return float(cell if decimal == "." else cell.replace(decimal, "."))
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names of which no two are equal; x1, x2, ... where there are none."""
+    taken: list[str] = []
+    for position, name in enumerate(names, 1):
+        name = name or f"x{position}"
+        candidate, count = name, 2
+        while candidate in taken:
+            candidate, count = f"{name}.{count}", count + 1
+        taken.append(candidate)
+    return taken
+
+
+def _read_arrays(path: Path, wanted: str | None) -> pd.DataFrame:
+    import pandas as pd
+
     try:
         loaded = np.load(path, allow_pickle=False)
+        arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     except (ValueError, EOFError, OSError) as error:
         raise CommandError(
             f"{path}: not a file of plain NumPy arrays ({error}); write it with "
             "numpy.save from an array of numbers"
         ) from None
-    if isinstance(loaded, np.ndarray):
-        if kind == ".npz":
-            raise CommandError(f"{path}: it holds one array; name it .npy")
-        return _from_array(str(path), loaded)
-    with loaded:
-        try:
-            arrays = {name: loaded[name] for name in loaded.files}
-        except ValueError as error:
-            raise CommandError(f"{path}: {error}") from None
-    name = _choose(path, arrays, wanted)
-    table = _from_array(str(path), arrays[name])
-    # Other arrays of as many rows can serve as labels.
-    for other, array in arrays.items():
-        if other != name and array.ndim == 1 and len(array) == len(table):
-            table.names.append(other)
-            table.columns.append(_column(array))
-    return table
-
-
-def _choose(path: Path, arrays: dict[str, np.ndarray], wanted: str | None) -> str:
-    if wanted is not None:
-        if wanted not in arrays:
-            raise CommandError(f"{path}: no array {wanted!r}; it has {list(arrays)}")
-        return wanted
-    matrices = [name for name, array in arrays.items() if array.ndim == 2]
-    if len(matrices) == 1:
-        return matrices[0]
-    if "X" in matrices:
-        return "X"
-    raise CommandError(
-        f"{path}: choose one of its arrays {list(arrays)} with --array NAME"
-    )
-
-
-def _from_array(source: str, array: np.ndarray) -> Table:
-    if array.dtype.names:
-        names = list(array.dtype.names)
-        return Table(source, names, [_column(array[name]) for name in names], True)
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2:
+    matrices = [name for name in arrays if arrays[name].ndim == 2] or list(arrays)
+    name = wanted or ("X" if "X" in matrices else matrices[0])
+    if name not in arrays or (name != "X" and not wanted and len(matrices) > 1):
         raise CommandError(
-            f"{source}: the array must have 2 axes, rows and columns, got shape "
+            f"{path}: choose one of its arrays, {', '.join(arrays)}, with --array NAME"
+        )
+    array = arrays.pop(name)
+    if array.dtype.names:
+        columns = {field: array[field] for field in array.dtype.names}
+    elif array.ndim in (1, 2):
+        matrix = array[:, None] if array.ndim == 1 else array
+        columns = {f"x{k}": column for k, column in enumerate(matrix.T, 1)}
+    else:
+        raise CommandError(
+            f"{path}: the array must have 2 axes, rows and columns, got shape "
             f"{array.shape}"
         )
-    names = [f"x{k + 1}" for k in range(array.shape[1])]
-    return Table(source, names, [_column(column) for column in array.T], False)
+    # Other arrays of as many rows can serve as labels.
+    for other, each in arrays.items():
+        if each.shape == array.shape[:1]:
+            columns[other] = each
+    return pd.DataFrame({name: _column(column) for name, column in columns.items()})
 
 
-def _column(values: np.ndarray) -> np.ndarray:
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    missing = values != values  # NaN and pandas' NaT differ from themselves
-    texts = [None if gone else str(value) for value, gone in zip(values, missing)]  # noqa: B905
-    return np.array(texts, dtype=object)
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
 
-
-def _read_parquet(path: Path) -> Table:
-    parquet = import_parquet(path)
+    check_parquet(path)
     try:
-        stored = parquet.read_table(path)
+        stored = pd.read_parquet(path)
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())
         raise CommandError(f"{path}: not a Parquet file ({reason})") from None
-    columns = [_arrow_column(column) for column in stored.columns]
-    return Table(str(path), list(stored.column_names), columns, True)
+    return pd.DataFrame({str(name): _column(stored[name]) for name in stored})
 
 
-def _arrow_column(column: Any) -> np.ndarray:
-    values = column.to_pylist()
-    try:
-        return np.array([np.nan if each is None else float(each) for each in values])
-    except (TypeError, ValueError):
-        texts = [None if each is None else str(each) for each in values]
-        return np.array(texts, dtype=object)
+def _column(values: Any) -> pd.Series:
+    """A column of numbers, or else of text."""
+    import pandas as pd
+
+    column = pd.Series(values)
+    if pd.api.types.is_numeric_dtype(column):
+        return column.astype(float)
+    return column.astype(str).astype(object).where(column.notna(), None)
 
 
-def import_parquet(path: Path) -> Any:
-    """The module that reads and writes Parquet, if it is installed."""
-    try:
-        import pyarrow.parquet
-    except ImportError:
+def check_parquet(path: Path) -> None:
+    """Refuse a Parquet file where nothing can read or write it."""
+    if find_spec("pyarrow") is None:
         raise CommandError(
             f"{path}: Parquet needs pyarrow; pip install 'land[cli]', or use CSV"
-        ) from None
-    return pyarrow.parquet
+        )

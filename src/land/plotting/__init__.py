@@ -1,11 +1,19 @@
-"""Figures: every function draws on a given `ax` and returns the artists."""
+"""Figures: every function draws on a given `ax` and returns what it drew.
 
-from land.plotting.components import plot_covariance, plot_means
+Without `ax` they draw on the current axes of pyplot. Further keyword arguments, the
+`style`, are passed on to matplotlib and take the place of the defaults here. Models are
+fitted ones of this package, or of scikit-learn, such as GaussianMixture; for the latter
+space is flat, and ellipses and straight lines are drawn.
+"""
+
+from land.plotting.components import (
+    plot_covariance,
+    plot_means,
+    plot_responsibilities,
+)
 from land.plotting.density import DensityGrid, density_grid, plot_density, plot_grid
+from land.plotting.fits import plot_history, plot_selection
 from land.plotting.geometry import plot_data, plot_geodesics, plot_metric
-from land.plotting.history import plot_history
-from land.plotting.responsibilities import plot_responsibilities
-from land.plotting.selection import plot_selection
 from land.plotting.space import plot_pairs, plot_view3d
 
 __all__ = [

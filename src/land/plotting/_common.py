@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -11,22 +10,32 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
-from land.density.likelihood import Measure
 from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
 
 # Okabe and Ito's colours, safe for the colour-blind; yellow is too faint for lines.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Around the data, as a share of their extent.
 _MARGIN = 0.15
 
 
 class Components(NamedTuple):
-    """The means (K, 2), covariances (K, 2, 2) and metric of a model in the plane."""
+    """Means (K, D), covariances (K, D, D), None for clusters, and metric of a model."""
 
     means: Array
-    covariances: Array
+    covariances: Array | None
     metric: Metric
+
+    @property
+    def colors(self) -> list[str]:
+        """One colour for each component."""
+        return component_colors(len(self.means))
+
+
+def component_colors(count: int) -> list[str]:
+    """One colour for each of so many components."""
+    return [COLORS[k % len(COLORS)] for k in range(count)]
 
 
 def axes(ax: Axes | None) -> Axes:
@@ -34,45 +43,43 @@ def axes(ax: Axes | None) -> Axes:
     return plt.gca() if ax is None else ax
 
 
-def is_ours(model: Any) -> bool:
-    """Whether the model lives on a metric of this package."""
-    return isinstance(getattr(model, "metric_", None), Metric)
+def metric_of(model: Any) -> Metric | None:
+    """The metric of a model of this package."""
+    metric = getattr(model, "metric_", None)
+    return metric if isinstance(metric, Metric) else None
 
 
-def log_densities(model: Any, points: Array, measure: Measure) -> Array:
-    """Log densities at points (n, D); NaN where they could not be computed.
-
-    Other models than ours have one measure only, dx.
-    """
-    with warnings.catch_warnings():
-        # The gaps in a figure say where; a count of points helps nobody.
-        warnings.filterwarnings("ignore", message="the geodesics to", append=False)
-        if is_ours(model):
-            return np.asarray(model.score_samples(points, measure=measure))
-        return np.asarray(model.score_samples(points))
-
-
-def means_of(model: Any) -> Array:
-    """The mean or means of a fitted model, (K, 2)."""
-    means = np.atleast_2d(_attribute(model, "means_", "mean_", "cluster_centers_"))
-    if means.shape[1] != 2:
+def components_of(model: Any, dim: int | None = None) -> Components:
+    """What there is to draw of a fitted model, which must have `dim` dimensions."""
+    found = [
+        np.atleast_2d(getattr(model, name))
+        for name in ("means_", "mean_", "cluster_centers_")
+        if hasattr(model, name)
+    ]
+    if not found:
         raise ValueError(
-            f"model must have 2 dimensions to be drawn, got {means.shape[1]}; "
-            "fit it to two columns, or to two principal components"
+            f"model must be fitted and have means, got {type(model).__name__} without"
         )
-    return means
+    means = found[0]
+    check_dimensions(means.shape[1], dim)
+    metric = metric_of(model) or EuclideanMetric(means.shape[1])
+    return Components(means, _covariances(model, *means.shape), metric)
 
 
-def components_of(model: Any) -> Components:
-    """Means and covariances of a LAND, LANDMixture or GaussianMixture."""
-    means = means_of(model)
-    stored = np.asarray(_attribute(model, "covariances_", "covariance_"))
-    if hasattr(model, "covariances_"):
-        covariances = _full(stored, model, len(means))
-    else:
-        covariances = stored[None]
-    metric = model.metric_ if is_ours(model) else EuclideanMetric(2)
-    return Components(means, covariances, metric)
+def check_dimensions(found: int, expected: int | None) -> None:
+    """Refuse a model that does not fit into the plane."""
+    if expected is not None and found != expected:
+        raise ValueError(
+            f"model must have {expected} dimensions to be drawn, got {found}; see "
+            "plot_pairs, or fit it to two columns or principal components"
+        )
+
+
+def clusters_of(model: Any, points: Array) -> np.ndarray:
+    """The component that each point belongs to."""
+    if not hasattr(model, "predict"):
+        return np.zeros(len(points), dtype=int)
+    return np.asarray(model.predict(points))
 
 
 def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | None:
@@ -88,9 +95,7 @@ def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | 
         low, high = landmarks.min(axis=0), landmarks.max(axis=0)
         margin = _MARGIN * (high - low).max()
         return np.stack([low - margin, high + margin], axis=1)
-    if ax.has_data():
-        return np.sort([ax.get_xlim(), ax.get_ylim()], axis=1)
-    return None
+    return np.sort([ax.get_xlim(), ax.get_ylim()], axis=1) if ax.has_data() else None
 
 
 def check_limits(limits: ArrayLike) -> Array:
@@ -110,34 +115,19 @@ def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:
     return x, y, np.stack(np.meshgrid(x, y), axis=-1)
 
 
-def component_colors(count: int) -> list[str]:
-    """One colour for each component."""
-    return [COLORS[k % len(COLORS)] for k in range(count)]
+def _covariances(model: Any, count: int, dim: int) -> Array | None:
+    """Covariance matrices (K, D, D), if the model has any.
 
-
-def _attribute(model: Any, *names: str) -> Any:
-    """The first attribute that the model has."""
-    for name in names:
-        if hasattr(model, name):
-            return getattr(model, name)
-    raise ValueError(
-        f"model must be fitted and have one of {', '.join(names)}, "
-        f"got {type(model).__name__} without"
-    )
-
-
-def _full(covariances: Array, model: Any, count: int) -> Array:
-    """Covariance matrices from scikit-learn's four ways to store them.
-
-    Our own models store matrices for every type.
+    scikit-learn has four ways to store them; our models have matrices always.
     """
-    if np.ndim(covariances) == 3:
-        return covariances
-    kind = getattr(model, "covariance_type", "full")
+    if hasattr(model, "covariance_"):
+        return np.asarray(model.covariance_)[None]
+    if not hasattr(model, "covariances_"):
+        return None
+    stored = np.asarray(model.covariances_)
+    kind = "full" if stored.ndim == 3 else model.covariance_type
     if kind == "tied":
-        return np.broadcast_to(covariances, (count, 2, 2))
+        return np.broadcast_to(stored, (count, dim, dim))
     if kind == "diag":
-        return covariances[:, None, :] * np.eye(2)
-    if kind == "spherical":
-        return covariances[:, None, None] * np.eye(2)
-    return covariances
+        return stored[:, None, :] * np.eye(dim)
+    return stored[:, None, None] * np.eye(dim) if kind == "spherical" else stored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,28 +10,30 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.contour import QuadContourSet
 from numpy.typing import ArrayLike
+from scipy.interpolate import RectBivariateSpline
 
 from land.density.likelihood import Measure
 from land.plotting._common import (
     Array,
     axes,
+    check_dimensions,
     check_limits,
     components_of,
-    is_ours,
-    log_densities,
     mesh,
+    metric_of,
     plane,
 )
 
 # Contours enclose these shares of the probability, from the outermost inwards. Shares
 # stay put where a few cells near a caustic have a huge density; heights would not.
 SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
-
 # Standard deviations.
 _REACH = 3.0
-
+# Points along each axis that make contours smooth to the eye.
+_SMOOTH = 240
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
+_NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
 
 
 class DensityGrid(NamedTuple):
@@ -62,6 +65,7 @@ def plot_density(
     limits: ArrayLike | None = None,
     levels: int | ArrayLike | None = None,
     filled: bool = True,
+    colorbar: bool = False,
     **style,
 ) -> QuadContourSet:
     """Draw contours of the density of a model in two dimensions.
@@ -69,9 +73,6 @@ def plot_density(
     Parameters
     ----------
     model : LAND, LANDMixture or any fitted model with `score_samples`
-        The model; one of scikit-learn's, such as GaussianMixture, will do.
-    ax : matplotlib Axes, optional
-        Where to draw; the current axes by default.
     measure : {"lebesgue", "riemannian"}
         ``"lebesgue"`` is the density with respect to dx, as `score_samples` has it, the
         only one that can be compared with other models. ``"riemannian"`` is the one
@@ -88,8 +89,10 @@ def plot_density(
         95, 80, 65, 50, 35, 20 and 10 % of the probability on the grid.
     filled : bool
         Whether to fill between the contours or to draw lines.
-    **style
-        Passed on to `Axes.contourf` or `Axes.contour`.
+    colorbar : bool
+        Whether to add a colour bar, which says which density it is.
+    ax, **style
+        See `land.plotting`; of `Axes.contourf` or `Axes.contour`.
 
     Returns
     -------
@@ -97,17 +100,18 @@ def plot_density(
         The contours; cells whose density could not be computed are left out.
     """
     ax = axes(ax)
-    bounds = _where(model, ax, limits)
-    lattice = density_grid(model, measure=measure, grid=grid, limits=bounds)
-    return plot_grid(lattice, ax, levels=levels, filled=filled, **style)
+    lattice = density_grid(
+        model, measure=measure, grid=grid, limits=_where(model, ax, limits)
+    )
+    artist = plot_grid(lattice, ax, levels=levels, filled=filled, **style)
+    if colorbar:
+        which = _NAMES[measure if metric_of(model) else "lebesgue"]
+        _add_colorbar(artist, which, shares=levels is None)
+    return artist
 
 
 def density_grid(
-    model: Any,
-    *,
-    limits: ArrayLike,
-    measure: Measure = "lebesgue",
-    grid: int = 60,
+    model: Any, *, limits: ArrayLike, measure: Measure = "lebesgue", grid: int = 60
 ) -> DensityGrid:
     """Compute the density of a model on a lattice, to be drawn by `plot_grid`.
 
@@ -119,15 +123,11 @@ def density_grid(
         See `plot_density`.
     limits : array_like
         ``[[x_min, x_max], [y_min, y_max]]``.
-
-    Returns
-    -------
-    DensityGrid
     """
-    metric = model.metric_ if is_ours(model) else None
-    bounds = check_limits(limits)
-    x, y, points = mesh(bounds, grid)
-    density = _density(model, points, measure)
+    check_dimensions(getattr(model, "n_features_in_", 2), 2)
+    metric = metric_of(model)
+    x, y, points = mesh(check_limits(limits), grid)
+    density = np.ma.masked_invalid(np.exp(_log_densities(model, points, measure)))
     mass = density
     if metric is not None and measure == "riemannian":
         mass = density * np.exp(metric.log_volume(points))
@@ -150,24 +150,18 @@ def plot_grid(
         Of `density_grid`.
     ax, levels, filled, **style
         See `plot_density`.
-
-    Returns
-    -------
-    QuadContourSet
     """
     ax = axes(ax)
-    x, y, density, mass = lattice
     if levels is None:
-        levels = enclosing_levels(density, mass)
+        levels = enclosing_levels(lattice.density, lattice.mass)
     defaults: dict[str, Any] = {"levels": levels, "cmap": _SHADES, "zorder": 1}
+    heights = _refined(lattice)
     if filled:
+        artist = ax.contourf(*heights, **defaults | {"extend": "max"} | style)
         # Painted edges close the hairlines that viewers show between filled polygons.
-        defaults |= {"extend": "max"}
-        artist = ax.contourf(x, y, density, **defaults | style)
         artist.set_edgecolor("face")
     else:
-        defaults |= {"linewidths": 1.0}
-        artist = ax.contour(x, y, density, **defaults | style)
+        artist = ax.contour(*heights, **defaults | {"linewidths": 1.0} | style)
     ax.set_aspect("equal")
     return artist
 
@@ -194,29 +188,61 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
     return np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
 
 
-def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
+def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Any:
     """The part of the plane that shows the model."""
-    metric = model.metric_ if is_ours(model) else None
+    check_dimensions(getattr(model, "n_features_in_", 2), 2)
+    metric = metric_of(model)
     bounds = plane(ax, limits, metric)
-    learned = metric is not None and metric.landmarks is not None
-    if limits is None and not learned and hasattr(model, "covariances_"):
+    if limits is not None or (metric is not None and metric.landmarks is not None):
+        return bounds
+    corners = [] if bounds is None else list(bounds.T)
+    if hasattr(model, "covariances_") or hasattr(model, "covariance_"):
         # Where space is flat the model itself tells how far it reaches.
         means, covariances, _ = components_of(model)
-        reach = _REACH * np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-        low, high = (means - reach).min(axis=0), (means + reach).max(axis=0)
-        if bounds is not None:
-            low, high = np.minimum(low, bounds[:, 0]), np.maximum(high, bounds[:, 1])
-        return np.stack([low, high], axis=1)
-    if bounds is None:
+        reach = _REACH * np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
+        corners += [*(means - reach), *(means + reach)]
+    if not corners:
         raise ValueError(
             "limits must be given, or data drawn on ax first: the model does not tell "
             "where to draw"
         )
-    return bounds
+    return np.stack([np.min(corners, axis=0), np.max(corners, axis=0)], axis=1)
 
 
-def _density(model: Any, points: Array, measure: Measure) -> np.ma.MaskedArray:
-    """Densities at the points, masked where they could not be computed."""
-    values = log_densities(model, points.reshape(-1, points.shape[-1]), measure)
-    density = np.exp(values).reshape(points.shape[:-1])
-    return np.ma.masked_invalid(density)
+def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
+    """Log densities at points (..., 2); NaN where they could not be computed."""
+    # Other models than ours have one measure only, dx.
+    which = {} if metric_of(model) is None else {"measure": measure}
+    with warnings.catch_warnings():
+        # The gaps in a figure say where; a count of points helps nobody.
+        warnings.filterwarnings("ignore", message="the geodesics to", append=False)
+        values = np.asarray(model.score_samples(points.reshape(-1, 2), **which))
+    return values.reshape(points.shape[:-1])
+
+
+def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
+    """The density on a finer lattice, by splines of its logarithm.
+
+    Contours of a coarse one are polygons. It stays as it is where densities are unknown
+    or zero, which splines do not bridge.
+    """
+    x, y, density, _ = lattice
+    known = not np.ma.is_masked(density) and np.all(density > 0.0)
+    if not known or min(len(x), len(y)) < 4:
+        return x, y, density
+    spline = RectBivariateSpline(y, x, np.log(np.ma.getdata(density)))
+    fine_x, fine_y = (
+        np.linspace(each[0], each[-1], max(_SMOOTH, len(each))) for each in (x, y)
+    )
+    return fine_x, fine_y, np.exp(spline(fine_y, fine_x))
+
+
+def _add_colorbar(artist: QuadContourSet, which: str, shares: bool) -> None:
+    """Say which density is drawn, and what its contours enclose."""
+    bar = artist.figure.colorbar(artist, ax=artist.axes, shrink=0.8)
+    label = f"density with respect to {which}"
+    heights = np.asarray(artist.levels)
+    if shares and len(heights) == len(SHARES):
+        bar.set_ticks(heights.tolist(), labels=[f"{100 * s:.0f} %" for s in SHARES])
+        label = f"probability within the contour\n({label})"
+    bar.set_label(label)

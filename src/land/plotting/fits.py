@@ -1,0 +1,130 @@
+"""How a fit came to its end, and how a choice among several came about."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from land.plotting._common import COLORS, axes, component_colors
+
+# Whether large or small values are good.
+_SIGNS = {"bic": 1.0, "aic": 1.0, "held_out": -1.0}
+_LABELS = {"bic": "BIC", "aic": "AIC", "held_out": "held-out log density"}
+# Log densities per row that differ by less than this look alike, as they are.
+_LEAST_SPAN = 0.2
+
+
+def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
+    """Draw the objective against the steps of a fit.
+
+    The vertical axis spans 0.2 at least, so that small changes look small.
+
+    Parameters
+    ----------
+    model : LAND or LANDMixture
+        A fitted model.
+    ax, **style
+        See `land.plotting`; of `Axes.plot`.
+    """
+    history = getattr(model, "history_", None)
+    if not history:
+        raise ValueError(
+            f"model must have a history_, got {type(model).__name__} without; "
+            "call fit first"
+        )
+    ax = axes(ax)
+    steps = [step.iteration for step in history]
+    values = [step.objective for step in history]
+    defaults: dict[str, Any] = {"color": COLORS[0], "marker": "o", "markersize": 3.5}
+    (artist,) = ax.plot(steps, values, **defaults | {"linewidth": 1.4} | style)
+    low, high = ax.get_ylim()
+    if high - low < _LEAST_SPAN:
+        # The end of the fit, not its middle, is what stays where it is.
+        ax.set_ylim(min(values) - 0.25 * _LEAST_SPAN, min(values) + 0.75 * _LEAST_SPAN)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel("step")
+    ax.set_ylabel("mean negative log density")
+    return artist
+
+
+def plot_selection(
+    selection: Any, ax: Axes | None = None, *, criterion: str | None = None, **style
+) -> list[Line2D]:
+    """Draw a criterion against the number of components, a line for each sigma.
+
+    If the best candidate has the most components that were tried, the figure says so:
+    more might be better still.
+
+    Parameters
+    ----------
+    selection : Selection, DataFrame or list of dict
+        The result of `land.select`, or its table: rows with ``n_components``, the
+        criterion, and ``sigma`` where several were tried.
+    criterion : {"bic", "aic", "held_out"}, optional
+        What to draw; by default what the selection was made by, else BIC.
+    ax, **style
+        See `land.plotting`; of `Axes.plot`.
+
+    Returns
+    -------
+    list of Line2D
+        One for each sigma, and last a ring around the best candidate. Candidates that
+        failed are left out.
+    """
+    name = criterion or getattr(selection, "criterion", "bic")
+    if name not in _SIGNS:
+        words = ", ".join(repr(word) for word in _SIGNS)
+        raise ValueError(f"criterion must be one of {words}, got {name!r}")
+    usable = [row for row in _rows(selection) if _is_number(row.get(name))]
+    if not usable:
+        raise ValueError(f"selection has no row with a finite {name}")
+    ax = axes(ax)
+    lines: dict[float | None, list[dict]] = {}
+    for row in sorted(usable, key=lambda row: row["n_components"]):
+        sigma = row.get("sigma")
+        lines.setdefault(sigma if _is_number(sigma) else None, []).append(row)
+    artists: list[Line2D] = []
+    for sigma, color in zip(lines, component_colors(len(lines)), strict=True):
+        defaults: dict[str, Any] = {"color": color, "marker": "o", "markersize": 4}
+        if len(lines) > 1:
+            defaults["label"] = rf"$\sigma = {sigma:.3g}$" if sigma else "given metric"
+        points = [(row["n_components"], row[name]) for row in lines[sigma]]
+        artists += ax.plot(*zip(*points, strict=True), **defaults | style)
+    best = min(usable, key=lambda row: _SIGNS[name] * row[name])
+    at = best["n_components"], best[name]
+    ring: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 11, "ls": ""}
+    artists += ax.plot(*at, **ring, zorder=4)
+    tried = [row["n_components"] for row in usable]
+    if min(tried) < at[0] == max(tried):
+        # Left of the ring, where all other candidates are worse and no line passes.
+        place: Any = {"xytext": (-10, 0), "textcoords": "offset points"}
+        place |= {"ha": "right", "va": "center", "fontsize": "small", "color": "0.2"}
+        ax.annotate("the most that was tried", at, **place)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel("components")
+    ax.set_ylabel(_LABELS[name])
+    return artists
+
+
+def _rows(selection: Any) -> list[dict]:
+    """The rows of a selection, of a data frame or of a list."""
+    table = getattr(selection, "table", selection)
+    if hasattr(table, "to_dict"):
+        table = table.to_dict("records")
+    rows = list(table)
+    if not rows or not all(
+        isinstance(row, dict) and "n_components" in row for row in rows
+    ):
+        raise ValueError(
+            "selection must be the result of land.select or its table, rows with "
+            f"n_components; got {type(selection).__name__}"
+        )
+    return rows
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
