@@ -46,9 +46,12 @@ napoleon_use_rtype = False
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "generated/gallery",
+    "backreferences_dir": "generated/backreferences",  # for `minigallery`
+    "image_srcset": ["2x"],
     # Scripts on recordings run where these are; their code is shown in any case.
     "filename_pattern": "" if "LAND_DATA_DIR" in os.environ else "/(?!sleep_)[^/]*$",
     "download_all_examples": False,
+    "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,
     "capture_repr": (),

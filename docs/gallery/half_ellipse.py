@@ -20,7 +20,7 @@ train, test = X[::2], X[1::2]  # the rows are in random order
 model = land.LAND(n_samples=600, random_state=0).fit(train)
 normal = GaussianMixture(1).fit(train)
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 1.7))
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 1.5))
 limits = [[-5.3, 5.3], [-1.4, 2.6]]
 plotting.plot_metric(model.metric_, left, limits=limits)
 plotting.plot_responsibilities(model, train, left, max_curves=40)

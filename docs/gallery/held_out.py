@@ -17,7 +17,7 @@ from land import plotting
 
 X = land.datasets.make_half_ellipse(300, random_state=0)
 train, test = X[::2], X[1::2]  # the rows are in random order
-effort = {"n_samples": 600, "random_state": 0}
+effort = {"n_samples": 300, "tol": 1e-3, "random_state": 0}
 models = {
     "LAND, lebesgue": land.LAND(**effort),
     "LAND, riemannian": land.LAND(reference="riemannian", **effort),

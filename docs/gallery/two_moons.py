@@ -4,8 +4,8 @@ Two moons as two clusters
 
 Each moon is one curved cluster. Two LANDs follow the moons: geodesics from each mean
 stay on its own moon. Two normal distributions, with as many parameters, cut both moons.
-Lines are as strong as the responsibility of their component. Sigma and rho are
-automatic; with fewer points the automatic sigma is larger and may span the gap.
+Lines are as strong as the responsibility of their component. A small rho makes the gap
+between the moons long, see :doc:`/choosing`.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,10 @@ from sklearn.mixture import GaussianMixture
 import land
 from land import plotting
 
-X, y = land.datasets.make_two_moons(600, random_state=0)
-model = land.LANDMixture(2, n_samples=300, tol=1e-3, random_state=0)
+X, y = land.datasets.make_two_moons(300, random_state=0)
+model = land.LANDMixture(
+    2, sigma=0.15, rho=0.01, n_samples=300, tol=1e-2, random_state=0
+)
 normal = GaussianMixture(2, random_state=0)
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3))
