@@ -34,7 +34,7 @@ model = land.LAND(
 ).fit(X)
 
 limits = [[-3.2, 2.2], [-1.7, 1.7]]
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8))
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
 for ax in (left, right):
     plotting.plot_metric(metric, ax, limits=limits)
     ax.set(xticks=[], yticks=[])
@@ -49,4 +49,3 @@ plotting.plot_means(model, right)
 right.set_title("a LAND under this metric")
 for ax in (left, right):
     ax.set(xlim=limits[0], ylim=limits[1])
-figure.tight_layout()

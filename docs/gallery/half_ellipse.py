@@ -20,7 +20,9 @@ train, test = X[::2], X[1::2]  # the rows are in random order
 model = land.LAND(n_samples=600, random_state=0).fit(train)
 normal = GaussianMixture(1).fit(train)
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 1.5))
+figure, (left, middle, right) = plt.subplots(
+    1, 3, figsize=(10, 1.6), layout="constrained"
+)
 limits = [[-5.3, 5.3], [-1.4, 2.6]]
 plotting.plot_metric(model.metric_, left, limits=limits)
 plotting.plot_responsibilities(model, train, left, max_curves=40)
@@ -33,7 +35,6 @@ for ax, title, each in zip(figure.axes, titles, (model, model, normal), strict=T
     plotting.plot_data(train, ax, s=4)
     plotting.plot_means(each, ax)
     ax.set(title=title, xticks=[], yticks=[], xlim=limits[0], ylim=limits[1])
-figure.tight_layout()
 
 # %%
 # The mean log density of rows that were not fitted:

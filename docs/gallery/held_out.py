@@ -17,7 +17,7 @@ from land import plotting
 
 X = land.datasets.make_half_ellipse(300, random_state=0)
 train, test = X[::2], X[1::2]  # the rows are in random order
-effort = {"n_samples": 300, "tol": 1e-3, "random_state": 0}
+effort = {"n_samples": 600, "random_state": 0}
 models = {
     "LAND, lebesgue": land.LAND(**effort),
     "LAND, riemannian": land.LAND(reference="riemannian", **effort),
@@ -27,14 +27,13 @@ models = {
 }
 scores = {name: each.fit(train).score(test) for name, each in models.items()}
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 1.9))
+figure, axes = plt.subplots(1, 3, figsize=(10, 1.9), layout="constrained")
 limits = [[-4.2, 4.2], [-1.2, 2.6]]
 for ax, (name, model) in zip(axes, models.items(), strict=False):
     plotting.plot_density(model, ax, measure="lebesgue", grid=40, limits=limits)
     plotting.plot_data(train, ax, s=4)
     plotting.plot_means(model, ax)
     ax.set(title=f"{name}: {scores[name]:.2f}", xticks=[], yticks=[])
-figure.tight_layout()
 
 # %%
 # Mixtures of several normal distributions have more parameters. This is what they gain:

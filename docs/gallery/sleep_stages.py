@@ -32,11 +32,10 @@ clusters = {
     "mixture of LANDs": model.fit_predict(X),
     "mixture of normals": GaussianMixture(3, random_state=0).fit_predict(X),
 }
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.3))
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.3), layout="constrained")
 for ax, (name, labels) in zip(axes, clusters.items(), strict=True):
     score = land.f_measure(stages, labels)
     for k, label in enumerate(np.unique(labels)):
         own = X[labels == label][:, [0, 4]]
         plotting.plot_data(own, ax, color=("#0072B2", "#D55E00", "#009E73")[k])
     ax.set(title=f"{name}: {score:.2f}", xlabel="delta", ylabel="beta")
-figure.tight_layout()

@@ -20,7 +20,7 @@ model = land.LANDMixture(
 )
 normal = GaussianMixture(2, random_state=0)
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3))
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 for ax, each, name in zip(axes, (model, normal), ("LAND", "normal"), strict=True):
     clusters = each.fit(X).predict(X)
     score = land.f_measure(y, clusters)
@@ -29,4 +29,3 @@ for ax, each, name in zip(axes, (model, normal), ("LAND", "normal"), strict=True
         plotting.plot_data(X[clusters == k], ax, color=color)
     plotting.plot_means(each, ax, s=90)
     ax.set(title=f"{name}, F-measure {score:.2f}", xticks=[], yticks=[])
-figure.tight_layout()
