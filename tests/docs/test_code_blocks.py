@@ -28,9 +28,9 @@ SLOW = {
     "README.md",
     "docs/choosing.md",
     "docs/extending.md",
-    "docs/larger.md",
     "docs/tutorial.md",
 }
+NIGHTLY = {"docs/larger.md"}  # starts a cluster
 OTHER_PROGRAMS = {"make", "pip", ".venv/bin/python"}
 # Appended to commands: what is tested is that they work, not what they find.
 _FAST_FIT = ["--n-samples", "100", "--tol", "0.05", "--method", "least_squares"]
@@ -57,11 +57,13 @@ def blocks_of(page: str) -> list[Block]:
 
 def _pages() -> list:
     names = ["README.md", *(f"docs/{each.name}" for each in sorted(DOCS.glob("*.md")))]
-    return [
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name in names
-        if blocks_of(name)
-    ]
+    return [pytest.param(name, marks=_marks(name)) for name in names if blocks_of(name)]
+
+
+def _marks(name: str) -> list:
+    if name in NIGHTLY:
+        return [pytest.mark.nightly]
+    return [pytest.mark.slow] if name in SLOW else []
 
 
 @pytest.fixture
