@@ -26,7 +26,7 @@ rows = np.random.default_rng(0).permutation(len(stages))[:200]
 X = StandardScaler().fit_transform(night.features)[rows]
 stages = stages[rows]
 
-model = land.LANDMixture(3, n_samples=300, tol=1e-2, random_state=0)
+model = land.LANDMixture(3, sigma=1.0, n_samples=300, tol=1e-2, random_state=0)
 clusters = {
     "stages of the expert": stages,
     "mixture of LANDs": model.fit_predict(X),
