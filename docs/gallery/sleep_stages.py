@@ -4,8 +4,8 @@ Sleep stages from an EEG
 
 Five band powers of every 30 seconds of one night (recording SC4001 of Sleep-EDF), of
 which 200 are clustered into three. The F-measure compares the clusters with wake, REM
-and other sleep, as scored by an expert; colours are arbitrary. The paper's own features
-and all ten recordings are in `land reproduce sleep`.
+and other sleep, as scored by an expert; colours are arbitrary. Sigma is 1. The paper's
+own features and all ten recordings are in `land reproduce sleep`.
 
 This script needs a recording, see :doc:`/datasets`. It runs when the documentation is
 built with the environment variable `LAND_DATA_DIR`.
