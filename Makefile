@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 .NOTPARALLEL:
 
 .PHONY: help demo test test-all lint check-format check-code check-types check-layers \
-	format docs bench dist clean
+	format docs picture bench dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
@@ -50,6 +50,10 @@ format: $(VENV)/.dev ## Format the code and apply the safe fixes
 
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+picture: docs ## Renew the picture of the README, from the gallery
+	cp docs/generated/gallery/images/sphx_glr_half_ellipse_001_2_00x.png \
+		docs/images/half_ellipse.png
 
 bench: $(VENV)/.dev ## Run the benchmarks
 	$(BIN)/python -m benchmarks

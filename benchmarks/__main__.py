@@ -3,27 +3,19 @@
 import argparse
 import importlib
 import json
+import re
 import time
 from pathlib import Path
 
 from benchmarks import NAMES
-from benchmarks.common import machine, render, render_run
+from benchmarks.common import machine, render_run
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results.json"
-PAGE = ROOT / "docs" / "performance_table.md"
-# What docs/performance.md includes of the page starts after the last line of this.
-PREAMBLE = """\
----
-orphan: true
----
-
-# Performance: the tables
-
-<!-- Written by `python -m benchmarks --store`; edits are lost. -->
-<!-- begin -->
-
-"""
+PAGE = ROOT / "docs" / "performance.md"
+OWN_PAGES = {"comparison": ROOT / "docs" / "comparison.md"}
+# Tables begin after this line of a page, each benchmark under a heading.
+BELOW = "<!-- Below: written by `python -m benchmarks --store`; edits are lost. -->\n"
+_SECTION = re.compile(r"^## `(\w+)`\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
@@ -84,12 +76,16 @@ def measure(name: str, quick: bool) -> dict:
 
 
 def store(runs: dict) -> None:
-    """Put new runs beside the stored ones of other benchmarks, and rewrite the page."""
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    stored |= runs
-    ordered = {name: stored[name] for name in NAMES if name in stored}
-    write_json(RESULTS, ordered)
-    PAGE.write_text(PREAMBLE + render(ordered))
+    """Put new tables in the place of the old ones, beside those of other benchmarks."""
+    for name, run in runs.items():
+        page = OWN_PAGES.get(name, PAGE)
+        text, mark, below = page.read_text().partition(BELOW)
+        if not mark:
+            raise SystemExit(f"{page} has no line {BELOW.strip()!r} to write below")
+        sections = {found[1]: found[0].strip() for found in _SECTION.finditer(below)}
+        sections[name] = render_run(name, run).strip()
+        ordered = [sections[each] for each in NAMES if each in sections]
+        page.write_text(text + mark + "".join(f"\n{each}\n" for each in ordered))
 
 
 def write_json(path: Path, runs: dict) -> None:

@@ -1,7 +1,7 @@
 """Both maps and a fit on the device that JAX sees, for few and many data.
 
 Run it once on the processor (JAX_PLATFORMS=cpu) and once on an accelerator; the tables
-of both stand in docs/gpu.md. Data lie on a curved sheet.
+of both belong in docs/performance.md. Data lie on a curved sheet.
 Run as a module (``python -m benchmarks.accelerator``) this is the fresh process that
 measures the maps, or the fit, of one row.
 """

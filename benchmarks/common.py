@@ -73,11 +73,6 @@ class Table:
         }
 
 
-def render(runs: dict[str, dict[str, Any]]) -> str:
-    """Markdown for stored runs."""
-    return "\n".join(render_run(name, run) for name, run in runs.items())
-
-
 def render_run(name: str, run: dict[str, Any]) -> str:
     """Markdown for the tables of one benchmark."""
     parts = [f"## `{name}`", *map(_render_table, run["tables"]), _provenance(run)]

@@ -4,7 +4,7 @@ Diffrax is no dependency of land. In an environment that has both:
 
     python -m benchmarks.diffrax_comparison
 
-It backs the choice of our own Runge-Kutta method (docs/performance.md).
+It backs the choice of our own Runge-Kutta method (docs/numerics.md).
 """
 
 import sys

@@ -1,11 +1,11 @@
 """Sphinx configuration."""
 
+import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]  # for make_figures and reproduction
+sys.path.insert(0, str(Path(__file__).parent.parent))  # for reproduction
 
 project = "land"
 author = "The land developers"
@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
 ]
 
 exclude_patterns = ["_build", "gallery"]
@@ -42,9 +43,16 @@ autosummary_ignore_module_all = False
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
-
-def setup(app):
-    """Run the scripts of the gallery before the pages are read."""
-    from make_figures import make_pages
-
-    app.connect("builder-inited", lambda app: make_pages())
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "generated/gallery",
+    "backreferences_dir": "generated/backreferences",  # for `minigallery`
+    "image_srcset": ["2x"],
+    # Scripts on recordings run where these are; their code is shown in any case.
+    "filename_pattern": "" if "LAND_DATA_DIR" in os.environ else "/(?!sleep_)[^/]*$",
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "show_memory": False,
+    "show_signature": False,
+    "capture_repr": (),
+}

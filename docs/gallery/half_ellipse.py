@@ -1,10 +1,12 @@
-"""A density along a half-ellipse.
+"""
+A density along a half-ellipse
+==============================
 
 Points lie along half an ellipse. Geodesics from the mean run along them (left). The
-LAND (middle) puts its mean among the data, and its contours bend with them; the normal
-distribution (right) puts its mean beside the data and most of its mass in the empty
-inside. The curves are one and two standard deviations. Sigma and rho are automatic:
-see [how to choose](../../choosing.md).
+LAND (middle) has its mean among the data, and its contours bend with them. The normal
+distribution (right) has its mean beside the data and most of its mass in the empty
+inside. Curves are one and two standard deviations. Sigma and rho are automatic, see
+:doc:`/choosing`.
 """
 
 import matplotlib.pyplot as plt
@@ -14,15 +16,17 @@ import land
 from land import plotting
 
 X = land.datasets.make_half_ellipse(300, random_state=0)
-train, test = X[::2], X[1::2]  # the data come in random order
+train, test = X[::2], X[1::2]  # the rows are in random order
 model = land.LAND(n_samples=600, random_state=0).fit(train)
 normal = GaussianMixture(1).fit(train)
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 1.7))
+figure, (left, middle, right) = plt.subplots(
+    1, 3, figsize=(10, 1.6), layout="constrained"
+)
 limits = [[-5.3, 5.3], [-1.4, 2.6]]
 plotting.plot_metric(model.metric_, left, limits=limits)
 plotting.plot_responsibilities(model, train, left, max_curves=40)
-plotting.plot_density(model, middle, measure="lebesgue", grid=40, limits=limits)
+plotting.plot_density(model, middle, grid=40, limits=limits)
 plotting.plot_covariance(model, middle)
 plotting.plot_density(normal, right, limits=limits)
 plotting.plot_covariance(normal, right)
@@ -31,8 +35,9 @@ for ax, title, each in zip(figure.axes, titles, (model, model, normal), strict=T
     plotting.plot_data(train, ax, s=4)
     plotting.plot_means(each, ax)
     ax.set(title=title, xticks=[], yticks=[], xlim=limits[0], ylim=limits[1])
-figure.tight_layout()
-figure.savefig("half_ellipse.png", dpi=150)
+
+# %%
+# The mean log density of rows that were not fitted:
 
 print(f"LAND:   mean {model.mean_.round(2)}, held out {model.score(test):.2f}")
 print(f"normal: mean {normal.means_[0].round(2)}, held out {normal.score(test):.2f}")

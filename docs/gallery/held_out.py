@@ -1,12 +1,12 @@
-"""Held-out likelihood: two references and Gaussian mixtures.
+"""
+Held-out likelihood: two references
+===================================
 
-All models are fitted to 150 points of a half-ellipse, and score 150 others by the log
+The models are fitted to 150 points of a half-ellipse and score 150 others by the log
 density with respect to dx. `reference` says what the exponential of the LAND is a
-density of. With respect to the metric's volume, as in the paper, the LAND puts mass
-beside the data (middle), where that volume is large; with respect to dx, the default,
-it does not (left). Sigma and rho are automatic. Mixtures of several normal
-distributions have more parameters; the printed scores say what they gain.
-[The comparison](../../comparison.md) has more data, with standard errors.
+density of. With respect to dx, the default, the mass is on the data (left). With
+respect to the metric's volume, as in the paper, some of it is beside the data (middle),
+where that volume is large. :doc:`/comparison` has more data, with standard errors.
 """
 
 import matplotlib.pyplot as plt
@@ -16,27 +16,28 @@ import land
 from land import plotting
 
 X = land.datasets.make_half_ellipse(300, random_state=0)
-train, test = X[::2], X[1::2]  # the data come in random order
+train, test = X[::2], X[1::2]  # the rows are in random order
+effort = {"n_samples": 600, "random_state": 0}
 models = {
-    "LAND, lebesgue": land.LAND(n_samples=600, random_state=0),
-    "LAND, riemannian": land.LAND(
-        reference="riemannian", n_samples=600, random_state=0
-    ),
+    "LAND, lebesgue": land.LAND(**effort),
+    "LAND, riemannian": land.LAND(reference="riemannian", **effort),
     "1 normal": GaussianMixture(1),
     "2 normals": GaussianMixture(2, random_state=0),
     "4 normals": GaussianMixture(4, random_state=0),
 }
 scores = {name: each.fit(train).score(test) for name, each in models.items()}
-scores["the true density"] = land.datasets.half_ellipse_log_density(test).mean()
-for name, score in scores.items():
-    print(f"{name:18} {score:6.2f}")
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 1.9))
+figure, axes = plt.subplots(1, 3, figsize=(10, 1.9), layout="constrained")
 limits = [[-4.2, 4.2], [-1.2, 2.6]]
 for ax, (name, model) in zip(axes, models.items(), strict=False):
-    plotting.plot_density(model, ax, measure="lebesgue", grid=60, limits=limits)
+    plotting.plot_density(model, ax, measure="lebesgue", grid=40, limits=limits)
     plotting.plot_data(train, ax, s=4)
     plotting.plot_means(model, ax)
     ax.set(title=f"{name}: {scores[name]:.2f}", xticks=[], yticks=[])
-figure.tight_layout()
-figure.savefig("held_out.png", dpi=150)
+
+# %%
+# Mixtures of several normal distributions have more parameters. This is what they gain:
+
+scores["the true density"] = land.datasets.half_ellipse_log_density(test).mean()
+for name, score in scores.items():
+    print(f"{name:18} {score:6.2f}")

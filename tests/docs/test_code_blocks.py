@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,10 +27,10 @@ NEED_DATA = {"docs/datasets.md"}
 SLOW = {
     "README.md",
     "docs/choosing.md",
-    "docs/cluster.md",
     "docs/extending.md",
     "docs/tutorial.md",
 }
+NIGHTLY = {"docs/larger.md"}  # starts a cluster
 OTHER_PROGRAMS = {"make", "pip", ".venv/bin/python"}
 # Appended to commands: what is tested is that they work, not what they find.
 _FAST_FIT = ["--n-samples", "100", "--tol", "0.05", "--method", "least_squares"]
@@ -58,11 +57,13 @@ def blocks_of(page: str) -> list[Block]:
 
 def _pages() -> list:
     names = ["README.md", *(f"docs/{each.name}" for each in sorted(DOCS.glob("*.md")))]
-    return [
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name in names
-        if blocks_of(name) and name != "docs/performance_table.md"
-    ]
+    return [pytest.param(name, marks=_marks(name)) for name in names if blocks_of(name)]
+
+
+def _marks(name: str) -> list:
+    if name in NIGHTLY:
+        return [pytest.mark.nightly]
+    return [pytest.mark.slow] if name in SLOW else []
 
 
 @pytest.fixture
@@ -128,67 +129,3 @@ def _run_command(page, block, command, shown, capsys):
         assert " ".join(shown.split()) in " ".join(messages.split()), where
     else:
         assert code == 0, f"{where}\n{messages}"
-
-
-def test_every_script_of_the_gallery_has_a_page_and_a_stored_picture():
-    listed = set(
-        re.findall(r"generated/gallery/(\w+)", (DOCS / "gallery.md").read_text())
-    )
-    scripts = {each.stem for each in (DOCS / "gallery").glob("*.py")}
-    stored = {each.stem for each in (DOCS / "images" / "gallery").glob("*.png")}
-    assert listed == scripts == stored
-    for script in (DOCS / "gallery").glob("*.py"):
-        assert ast.get_docstring(ast.parse(script.read_text()))
-
-
-@pytest.mark.parametrize(
-    "module",
-    ["land", "land.metrics", "land.plotting", "land.datasets", "reproduction.data"],
-)
-def test_api_reference_has_every_public_name(module):
-    source = import_module(module)
-    text = (DOCS / "api.md").read_text()
-    names = set(re.findall(r"^(?:   |.. autoclass:: )(\w+)$", text, re.MULTILINE))
-    apart = {"__version__", "datasets", "metrics"}
-    assert set(source.__all__) - apart - names - _constants(source) == set()
-
-
-def _constants(module):
-    return {name for name in module.__all__ if name.isupper() and name != "LAND"}
-
-
-def _warnings():
-    """Openings of the literal pieces of every warning of the estimators."""
-    for file in sorted((ROOT / "src" / "land" / "estimators").glob("*.py")):
-        tree = ast.parse(file.read_text())
-        functions = [
-            each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)
-        ]
-        for function in functions:
-            for node in ast.walk(function):
-                name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-                if name == "warnings.warn":
-                    # Messages may be put together before, in the same function.
-                    own = _texts(node.args[0])
-                    for pieces in (
-                        [own] if own else [[each] for each in _texts(function)]
-                    ):
-                        where = f"{file.stem}-{node.lineno}-{pieces[0]}"
-                        yield pytest.param(pieces, id=where)
-
-
-def _texts(node):
-    """The beginnings of the longer strings in a piece of code, docstrings apart."""
-    texts = [
-        " ".join(each.value.split())[:14]
-        for each in ast.walk(node)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    ]
-    doc = (ast.get_docstring(node) or "") if isinstance(node, ast.FunctionDef) else ""
-    return [text for text in texts if len(text) >= 8 and not doc.startswith(text)]
-
-
-@pytest.mark.parametrize("pieces", list(_warnings()))
-def test_faq_has_every_warning(pieces):
-    text = " ".join((DOCS / "faq.md").read_text().split())
-    assert any(piece in text for piece in pieces), pieces

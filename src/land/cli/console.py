@@ -97,9 +97,9 @@ class Console:
     @contextlib.contextmanager
     def counting(self, task: str) -> Iterator[None]:
         """Show how many rows are done of a task that takes them in chunks."""
-        from land.estimators.chunks import heard_by
+        from land.estimators.scoring import reporting_to
 
-        with self.working(task), heard_by(self.rows):
+        with self.working(task), reporting_to(self.rows):
             yield
 
     def step(self, step: Any) -> None:

@@ -3,7 +3,7 @@
 The right-hand side is evaluated for a whole block of geodesics as matrix products;
 every geodesic in the block has its own time and step size. Diffrax would give the
 same method, but vectorised over single geodesics, which costs several times more per
-evaluation of a learned metric (docs/performance).
+evaluation of a learned metric (docs/numerics).
 """
 
 from __future__ import annotations
