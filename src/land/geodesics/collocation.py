@@ -129,8 +129,7 @@ class PiecewiseCurves:
             stretch = targets - bases - span
             return self.rates + self.widths[:, :, None, None] * stretch[:, None, None]
         ends = np.concatenate([forth, targets - self.base - span], axis=1)
-        n, elements, order, dim = self.rates.shape
-        change = self.fields.reshape(n, -1, 2 * dim) @ ends[:, :, None]
+        change = self.fields.reshape(len(ends), -1, ends.shape[1]) @ ends[:, :, None]
         return self.rates + change.reshape(self.rates.shape)
 
     def corners(self, per_element: int) -> Array:

@@ -7,6 +7,8 @@ be farther than a neighbouring target plus the way between the two.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
@@ -36,9 +38,10 @@ _ROUNDS = 5
 _SHORT = 0.1
 # Detours through neighbours are pursued if they save this much.
 _WORTHWHILE = 2e-3
+_SHORTEST = 1e-300
 # So many geodesics from one base are many; this share of them, at least and at most so
 # many, start from the graph.
-_MANY, _PILOTS, _FEWEST_PILOTS, _MOST_PILOTS = 256, 0.125, 128, 8192
+_MANY, _PILOTS, _FEWEST_PILOTS, _MOST_PILOTS = 256, 0.125, 64, 8192
 # Geodesics to neighbouring targets take different ways if they are farther from each
 # other at one of these times than the targets, by this factor.
 _ON_THE_WAY, _ASTRAY = np.array([0.25, 0.5, 0.75]), 1.5
@@ -55,7 +58,7 @@ def shortest_connections(
     """
     pilots, others = _pilots(metric, bases, targets)
     problem = (metric, bases[pilots], targets[pilots], tol, max_iter)
-    solution = _from_the_graph(*problem)
+    solution = _from_the_graph(*problem, alone=not len(others))
     if len(others):
         _shorten_by_neighbours(*problem, solution)
         _, nearest = KDTree(targets[pilots]).query(targets[others], workers=-1)
@@ -96,12 +99,24 @@ def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indi
 
 
 def _from_the_graph(
-    metric: Metric, bases: Array, targets: Array, tol: float, max_iter: int
+    metric: Metric,
+    bases: Array,
+    targets: Array,
+    tol: float,
+    max_iter: int,
+    *,
+    alone: bool,
 ) -> Connections:
-    """Geodesics that start from shortest paths through the landmarks, or as lines."""
+    """Geodesics that start from shortest paths through the landmarks, or as lines.
+
+    The straight line is tried as well where geodesics are `alone`: among many, the
+    neighbours know what it would find.
+    """
     lines = straight_lines(metric, bases, targets)
     paths = shortest_paths(metric, bases, targets, lines)
     solution = connect(metric, bases, targets, paths, tol, max_iter)
+    if not alone:
+        return solution
     ratio = lines.lengths / np.where(paths.lengths > 0.0, paths.lengths, 1.0)
     rivals = np.flatnonzero((ratio > _SAME_ROUTE) & (ratio < _HOPELESS))
     _compete(
@@ -156,25 +171,27 @@ def _shorten_by_neighbours(
     pairs = _nearby_targets(metric, bases, targets, known)
     solution.nearby = pairs
     left, right = pairs.left, pairs.right
-    untried = np.ones(len(left), dtype=bool)
     for _ in range(_ROUNDS):
         estimates = _estimates(pairs, solution)
-        worthwhile = (1.0 - _WORTHWHILE) * solution.lengths[right]
-        promising = solution.lengths[left] + pairs.gaps < worthwhile
+        lengths = np.maximum(solution.lengths[right], _SHORTEST)
+        promises = estimates / lengths
+        fresh = promises < pairs.tried - _WORTHWHILE
+        promising = solution.lengths[left] + pairs.gaps < (1.0 - _WORTHWHILE) * lengths
         promising |= solution.converged[left] & ~solution.converged[right]
-        hopeful = np.flatnonzero(untried & ~promising & (estimates < worthwhile))
-        promising[hopeful] = _apart(solution, targets, left[hopeful], right[hopeful])
-        order = np.flatnonzero(promising & untried)
+        hopeful = fresh & ~promising & (promises < 1.0 - _WORTHWHILE)
+        rows = np.flatnonzero(hopeful)
+        promising[rows] = _apart(solution, targets, left[rows], right[rows])
+        order = np.flatnonzero(promising & fresh)
         if not len(order):
             return
         order = order[np.argsort(estimates[order], kind="stable")]
         which, first = np.unique(right[order], return_index=True)
+        pairs.tried[order[first]] = promises[order[first]]
         guesses = solution.take(left[order][first])
         solution.adopt(
             which,
             connect(metric, bases[which], targets[which], guesses, tol, max_iter),
         )
-        untried[order[first]] = False
 
 
 def _estimates(pairs: NearbyTargets, solution: Connections) -> Array:
@@ -202,7 +219,7 @@ def _nearby_targets(
         and np.array_equal(known.targets, targets)
         and np.array_equal(known.groups, groups)
     ):
-        return known
+        return replace(known, tried=known.tried.copy())
     lefts, rights = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
     order = np.argsort(which, kind="stable")
     for members in np.split(order, np.cumsum(np.bincount(which))[:-1]):
@@ -223,7 +240,8 @@ def _nearby_targets(
     short = 0.0 if metric.resolution is None else _SHORT * metric.resolution
     long = np.flatnonzero(np.einsum("ni,ni->n", lines, lines) > short**2)
     gaps[long] = segment_lengths(metric, targets, targets, (left[long], right[long]))
-    return NearbyTargets(targets, groups, left, right, momenta, gaps)
+    tried = np.full(len(left), np.inf)
+    return NearbyTargets(targets, groups, left, right, momenta, gaps, tried)
 
 
 def _apart(

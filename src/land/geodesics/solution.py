@@ -30,6 +30,9 @@ class NearbyTargets:
     right: Indices
     momenta: Array  # (n, D) of the lines, at the left targets
     gaps: Array  # (n,) metric lengths of the lines
+    # (n,) what the way by the left target promised, relative to the right one's length,
+    # when it was tried: infinite if it never was. Changed in place.
+    tried: Array
 
 
 @dataclass
