@@ -14,8 +14,9 @@ from scipy.special import logsumexp
 
 import land
 from land.datasets import make_half_ellipse
-from land.density.constant import model_shares, monte_carlo_nodes
+from land.density.constant import monte_carlo_nodes
 from land.density.cut_locus import is_shortest, within_cut_locus
+from land.density.nodes import model_shares
 from land.plotting.sheet import sheet
 from reproduction.figures import markdown_table
 from reproduction.models import fit, quietly
@@ -177,7 +178,8 @@ def _plain(
         nodes = monte_carlo_nodes(metric, mean, factor, normal, volume, 1e-6)
         if volume == "exact":
             shares = model_shares(nodes, np.linalg.inv(covariance))
-            ((nodes, _),) = within_cut_locus(metric, [mean], [nodes], [shares], 1e-6)
+            each = np.arange(len(shares))
+            nodes, _ = within_cut_locus(metric, mean, nodes, each, shares, 1e-6)
         log_normal = np.log(2.0 * np.pi) + np.linalg.slogdet(factor)[1]
         values = [
             float(log_normal + logsumexp(nodes.log_volumes[:size]) - np.log(size))

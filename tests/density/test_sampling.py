@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 import land
 from land.density.likelihood import log_density
-from land.density.nodes import ray_nodes
+from land.density.rays import ray_nodes
 from land.density.sampling import draw
 from land.geodesics.jacobian import exp_jacobian
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
@@ -31,9 +31,8 @@ def test_histogram_of_tangents_passes_a_chi_square_test(model, law):
     metric, mean, factor = model
     draws = draw(metric, mean, factor, N, law, np.random.default_rng(0))
     assert 0.2 < draws.acceptance < 1.0
-    (nodes,) = ray_nodes(
-        metric, [mean], [factor], 128, 512, law, np.random.default_rng(1), 1e-7
-    )
+    rng = np.random.default_rng(1)
+    nodes = ray_nodes(metric, mean, factor, 128, 512, law, rng, 1e-7)
     precision = np.linalg.inv(factor @ factor.T)
     squares = np.einsum("ni,ij,nj->n", nodes.tangents, precision, nodes.tangents)
     weights = np.exp(nodes.log_weights + nodes.log_volumes - 0.5 * squares)

@@ -83,4 +83,4 @@ def test_starts_that_are_given_up_are_counted_in_any_process(blob, n_jobs):
     assert isinstance(model.metric_, EuclideanMetric)
     assert model.geometry_gain_ < 0.05
     flat = land.LANDMixture(2, metric=EuclideanMetric(2), n_init=2, **FAST).fit(blob)
-    assert model.n_exp_maps_ > flat.n_exp_maps_
+    assert model.n_log_maps_ > flat.n_log_maps_

@@ -46,7 +46,6 @@ STEP = {
     "objective": 1.0,
     "means": [[0.0, 0.0]],
     "n_log_maps": 1,
-    "n_exp_maps": 1,
     "seconds": 1.0,
 }
 HEADERS = {

@@ -144,15 +144,19 @@ def gradient_and_differences(metric, data, n_samples, law="riemannian"):
     middle = data[np.argmin(np.sum((data - data.mean(axis=0)) ** 2, axis=1))]
     mean = middle + 0.1 * data.std(axis=0)
     (at,) = problem.profile([mean], [weights], problem.log_maps([mean]))
-    before = problem.work.log_maps, problem.work.exp_maps
+    before = problem.work.log_maps
     ((gradient, _),) = mean_gradients(problem, [at], [weights])
-    maps = problem.work.log_maps - before[0], problem.work.exp_maps - before[1]
+    maps = problem.work.log_maps - before
     frame, step, slopes = np.linalg.cholesky(at.covariance), 2e-3, []
     for column in frame.T:
         ends = [mean + step * column, mean - step * column]
-        logs = problem.log_maps(ends, [at.logs, at.logs])
-        ahead, behind = problem.evaluate(ends, 2 * [at.covariance], 2 * [weights], logs)
-        slopes.append((ahead.objective - behind.objective) / (2.0 * step))
+        ahead, behind = (
+            problem.assemble(end, at.covariance, weights, logs, cover).objective
+            for end, logs, cover in zip(
+                ends, *problem.move(ends, [at, at], 2 * [weights]), strict=True
+            )
+        )
+        slopes.append((ahead - behind) / (2.0 * step))
     return frame.T @ gradient, np.array(slopes), maps
 
 
@@ -167,19 +171,19 @@ def gradient_and_differences(metric, data, n_samples, law="riemannian"):
 )
 def test_the_gradient_is_that_of_the_objective_and_takes_no_maps(name, law):
     data = getattr(land.datasets, f"make_{name}")(150, random_state=0)
-    gradient, slopes, maps = gradient_and_differences(*learned(data), 12_000, law)
+    gradient, slopes, maps = gradient_and_differences(*learned(data), 3000, law)
     assert np.linalg.norm(gradient - slopes) < 1e-4 * np.linalg.norm(slopes)
     assert np.linalg.norm(slopes) > 0.02  # a gradient of zero would be no test
-    assert maps == (0, 0)
+    assert maps == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_moons", "wave_and_arc"])
 def test_the_gradient_is_that_of_the_objective_on_clusters(name):
     data, _ = getattr(land.datasets, f"make_{name}")(150, random_state=0)
-    gradient, slopes, maps = gradient_and_differences(*learned(data), 12_000)
+    gradient, slopes, maps = gradient_and_differences(*learned(data), 3000)
     assert np.linalg.norm(gradient - slopes) < 1e-4 * np.linalg.norm(slopes)
-    assert maps == (0, 0)
+    assert maps == 0
 
 
 @pytest.mark.slow
@@ -188,21 +192,18 @@ def test_the_gradient_is_that_of_the_objective_on_clusters(name):
     [
         pytest.param(2, True, id="2-full"),
         pytest.param(3, False, id="3-diagonal"),
+        pytest.param(5, False, id="5-diagonal"),
         pytest.param(2, False, id="2-diagonal", marks=pytest.mark.nightly),
         pytest.param(3, True, id="3-full", marks=pytest.mark.nightly),
-        pytest.param(5, False, id="5-diagonal", marks=pytest.mark.nightly),
         pytest.param(5, True, id="5-full", marks=pytest.mark.nightly),
     ],
 )
 def test_the_gradient_in_any_dimension_for_any_metric(dim, full):
-    """Beyond the plane, quadrature limits: its directions are spread less evenly."""
     rng = np.random.default_rng(0)
     data = 0.3 * rng.normal(size=(40, dim)) + 0.2
-    found = gradient_and_differences(curved(dim, full), data, 24_000)
-    gradient, slopes, maps = found
-    allowed = 1e-4 if dim == 2 else 1e-3
-    assert np.linalg.norm(gradient - slopes) < allowed * np.linalg.norm(slopes)
-    assert maps == (0, 0)
+    gradient, slopes, maps = gradient_and_differences(curved(dim, full), data, 2000)
+    assert np.linalg.norm(gradient - slopes) < 1e-4 * np.linalg.norm(slopes)
+    assert maps == 0
 
 
 def test_the_gradient_of_the_paper_is_that_of_its_objective(arc):
@@ -214,7 +215,6 @@ def test_the_gradient_of_the_paper_is_that_of_its_objective(arc):
 
 
 def test_several_searches_do_not_disturb_each_other(arc):
-    arc.n_rays = arc.most_rays  # else poor constants take more, alone or together
     weights, likelihood = uniform(arc), Likelihood(arc)
     means = [np.array([0.6, 1.35]), np.array([-1.0, 1.3])]
     together = likelihood.start(means, weights)
@@ -251,16 +251,21 @@ def _with_constant(spot, constant):
     return type(spot)(**vars(spot) | {"log_constant": constant})
 
 
-def test_mass_that_was_counted_twice_is_left_out_of_the_verified_constant():
+def test_a_closed_curve_is_counted_once():
     """Half-way round a circle, every point is reached on two ways."""
     data = land.datasets.make_circle(150, random_state=0)
     sigma = automatic_sigma(data, 2)
     metric = LocalDiagonalMetric(data, sigma, 0.3 * automatic_rho(data, sigma))
-    problem = problem_for(metric, data, law="lebesgue")
+    problem = problem_for(metric, data, law="lebesgue", n_samples=3000)
     weights = uniform(problem)
-    (rough,) = problem.profile([data[0]], [weights], problem.log_maps([data[0]]))
-    (verified,) = problem.verify([rough], [weights])
-    constant = verified.log_constant
-    assert constant.double_counted > 0.005
-    # The covariance is the best one for what is left: it may not be smaller.
-    assert verified.objective < rough.objective + 3.0 * constant.stderr
+    (coarse,) = problem.profile([data[0]], [weights], problem.log_maps([data[0]]))
+    (verified,) = problem.verify([coarse], [weights])
+    # By a fine grid of log maps.
+    steps = np.linspace(-2.5, 2.5, 81)
+    grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+    tangents = land.log_map(metric, data[0], grid, tol=1e-4).tangents
+    squares = np.einsum("ni,ij,nj->n", tangents, verified.precision, tangents)
+    truth = np.log(np.exp(-0.5 * squares).sum() * (steps[1] - steps[0]) ** 2)
+    error = verified.log_constant.value - truth
+    assert abs(error) < max(0.003, 3.0 * verified.log_constant.stderr)
+    assert verified.log_constant.stderr < 0.01

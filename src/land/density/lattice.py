@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.stats import chi2, norm, qmc
 
-from land.density.nodes import Law, Nodes, invert, squared_lengths
+from land.density.nodes import Law, Nodes, squared_lengths
 from land.geodesics import LogMap
 from land.metrics import Metric
 
@@ -58,7 +58,7 @@ class _Settings:
     """
 
     most_dimensions: int = 5
-    tail: float = 3e-5
+    tail: float = 1e-3
     rounds: int = 50
     most: int = 6
     few: int = 50
@@ -175,6 +175,11 @@ class Cover:
         return Lattice.contrasts(self.keys)
 
 
+def is_lattice_fit(dim: int) -> bool:
+    """Whether a lattice can cover a model in so many dimensions."""
+    return dim <= _SETTINGS.most_dimensions
+
+
 def place_covers(
     metric: Metric,
     means: Sequence[Array],
@@ -184,7 +189,7 @@ def place_covers(
     n_points: int,
     map_points: MapPoints,
     rng: np.random.Generator,
-    tail: float = _SETTINGS.tail,
+    tail: float | None = None,
 ) -> list[Cover]:
     """Cover the mass of models, all in one batch.
 
@@ -206,17 +211,18 @@ def place_covers(
     tail
         Mass of a normal distribution beyond the points that are covered.
     """
-    covers = []
-    if metric.dim > _SETTINGS.most_dimensions:
-        points, log_weights = zip(
-            *(_draws(cloud, n_points, rng) for cloud in clouds), strict=True
+    tail = _SETTINGS.tail if tail is None else tail
+    if not is_lattice_fit(metric.dim):
+        drawn = [_draws(cloud, n_points, rng) for cloud in clouds]
+        logs = _map_near(
+            map_points, means, [own[0] for own in drawn], clouds, cloud_logs
         )
-        logs = _map_near(map_points, means, points, clouds, cloud_logs)
         no_keys = np.empty((n_points, 0), dtype=np.int64)
         return [
-            Cover(None, no_keys, own, weights, log, n_points)
-            for own, weights, log in zip(points, log_weights, logs, strict=True)
+            Cover(None, no_keys, *own, log, n_points)
+            for own, log in zip(drawn, logs, strict=True)
         ]
+    covers = []
     laid_out = [_lay_out(cloud, n_points, rng) for cloud in clouds]
     points = [lattice.points(keys) for lattice, keys in laid_out]
     logs = _map_near(map_points, means, points, clouds, cloud_logs)
@@ -235,10 +241,11 @@ def extend_covers(
     precisions: Sequence[Array],
     covers: Sequence[Cover],
     map_points: MapPoints,
-    tail: float = _SETTINGS.tail,
+    tail: float | None = None,
 ) -> list[Cover]:
     """Let covers grow until all points within reach have all their neighbours."""
     covers = list(covers)
+    tail = _SETTINGS.tail if tail is None else tail
     for _ in range(_SETTINGS.rounds):
         found = {}
         for k, (cover, precision) in enumerate(zip(covers, precisions, strict=True)):
@@ -304,6 +311,11 @@ def _missing(
         np.concatenate([cover.keys, around]), axis=0, return_index=True
     )
     new = np.sort(first[first >= known]) - known
+    squares = squared_lengths(cover.logs.tangents[inner], precision)
+    shares = np.exp(-0.5 * squares)
+    at_edge = np.isin(inner, parents[new])
+    if shares[at_edge].sum() < tail * shares.sum():
+        return cover.keys[:0], np.empty(0, dtype=np.intp)
     return around[new], parents[new]
 
 
@@ -363,7 +375,8 @@ def _lay_out(
     steps = np.arange(np.ceil(2.0 * ratio)) / np.ceil(2.0 * ratio)
     inside = np.array(list(product(steps, repeat=dim))) - 0.5 * (1.0 - steps[1:2].sum())
     places = coarse.points(keys)[:, None] + 0.8 * inside @ coarse.frame.T
-    return fine, fine.nearest(places.reshape(-1, dim))
+    keys = fine.nearest(places.reshape(-1, dim))
+    return fine, np.unique(fine.neighbours(keys).reshape(-1, dim), axis=0)
 
 
 def _local_shape(cloud: Array, rng: np.random.Generator) -> Array:
@@ -390,19 +403,38 @@ def _local_shape(cloud: Array, rng: np.random.Generator) -> Array:
     return np.asarray(whole @ np.linalg.cholesky(local + 1e-6 * np.eye(dim)))
 
 
+@dataclass(frozen=True)
+class Normal:
+    """The normal distribution of a cloud, a little wider."""
+
+    center: Array
+    factor: Array
+
+    @classmethod
+    def around(cls, cloud: Array) -> Normal:
+        """With the mean and covariance of a cloud, regularised."""
+        n, dim = cloud.shape
+        spread = np.cov(cloud.T) if n > 1 else np.zeros((dim, dim))
+        size = max(float(np.trace(spread)) / dim, 1e-300)
+        spread = _SETTINGS.wider * (spread + 1e-6 * size * np.eye(dim))
+        return cls(cloud.mean(axis=0), np.linalg.cholesky(spread))
+
+    def points(self, normal: Array) -> Array:
+        """Standard normal draws (n, D), moved and stretched."""
+        return np.asarray(self.center + normal @ self.factor.T)
+
+    def log_density(self, points: Array) -> Array:
+        """Log densities, (n,)."""
+        normal = np.linalg.solve(self.factor, (points - self.center).T)
+        squares = np.sum(normal**2, axis=0) + len(self.center) * np.log(2.0 * np.pi)
+        return np.asarray(-0.5 * squares - np.linalg.slogdet(self.factor)[1])
+
+
 def _draws(
     cloud: Array, n_points: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Normal draws with the mean and covariance of a cloud, a little wider."""
-    n, dim = cloud.shape
-    spread = np.cov(cloud.T) if n > 1 else np.zeros((dim, dim))
-    size = max(float(np.trace(spread)) / dim, 1e-300)
-    spread = _SETTINGS.wider * (spread + 1e-6 * size * np.eye(dim))
-    factor, center = np.linalg.cholesky(spread), cloud.mean(axis=0)
-    uniform = qmc.Sobol(dim, rng=rng).random(n_points)
-    normal = norm.ppf(np.clip(uniform, 1e-15, 1.0 - 1e-15))
-    points = center + normal @ factor.T
-    squares = squared_lengths(points - center, invert(spread))
-    log_density = -0.5 * (squares + dim * np.log(2.0 * np.pi))
-    log_density -= np.linalg.slogdet(factor)[1]
-    return points, -log_density - np.log(n_points)
+    """Evenly spread normal draws, and the logarithms of their weights."""
+    normal = Normal.around(cloud)
+    uniform = qmc.Sobol(cloud.shape[1], rng=rng).random(n_points)
+    points = normal.points(norm.ppf(np.clip(uniform, 1e-15, 1.0 - 1e-15)))
+    return points, -normal.log_density(points) - np.log(n_points)

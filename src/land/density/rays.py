@@ -1,4 +1,4 @@
-"""Quadrature along rays: any metric, no data needed, spectral accuracy where it is smooth.
+"""Quadrature along rays: for any metric, without data, accurate where it is smooth.
 
 An integral over the tangent space at the mean, of a Gaussian-like weight times the
 volume element m(v), becomes a sum over nodes. All points of a ray, Exp(t v), come from

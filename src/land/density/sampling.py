@@ -3,7 +3,8 @@
 A lattice that covers the mass of the model has the density at each of its points. Its
 piecewise linear interpolation is easily drawn from: a point of the lattice, in
 proportion to the density there, plus a triangular displacement in each direction of the
-lattice. The true density at the proposal, one log map, then decides.
+lattice. The true density at the proposal, one log map, then decides. In many
+dimensions, where no lattice is fine enough, proposals are normal.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
-from land.density.lattice import Cover, place_covers
+from land.density.lattice import Cover, Normal, is_lattice_fit, place_covers
 from land.density.nodes import Law, invert, log_terms
 from land.geodesics import LogMap, exp_map, log_map
 from land.metrics import EuclideanMetric, Metric
@@ -130,16 +132,19 @@ class _Target:
     def at(self, points: Array, near: LogMap) -> tuple[LogMap, Array]:
         """Log maps and log densities, up to a constant; none where a map fails."""
         (logs,) = self._map([self.mean], [points], [near])
-        cover = Cover(None, np.empty((0, 0)), points, np.zeros(len(points)), logs, 0)  # type: ignore[arg-type]
+        no_keys = np.empty((0, 0), dtype=np.int64)
+        cover = Cover(None, no_keys, points, np.zeros(len(points)), logs, 0)
         nodes = cover.nodes(self.metric, self.mean, self.law)
         return logs, log_terms(nodes, self._precision)
 
-    def proposals(self, rng: np.random.Generator) -> _Proposals:
-        """The density, interpolated on a lattice that covers its mass."""
+    def proposals(self, rng: np.random.Generator) -> _Interpolated | _Normal:
+        """What points are proposed by, near where the model has its mass."""
         normal = rng.standard_normal((_SETTINGS.cloud, len(self.mean)))
         arrivals = exp_map(self.metric, self.mean, normal @ self.factor.T, tol=1e-3)
         cloud = arrivals.points[arrivals.converged]
         logs = log_map(self.metric, self.mean, cloud, tol=self.tol)
+        if not is_lattice_fit(self.metric.dim):
+            return _Normal(Normal.around(cloud), cloud, logs)
         (cover,) = place_covers(
             self.metric,
             [self.mean],
@@ -152,7 +157,7 @@ class _Target:
             _SETTINGS.tail,
         )
         nodes = cover.nodes(self.metric, self.mean, self.law)
-        return _Proposals(cover, log_terms(nodes, self._precision))
+        return _Interpolated(cover, log_terms(nodes, self._precision))
 
     @property
     def _precision(self) -> Array:
@@ -165,11 +170,25 @@ class _Target:
         return [log_map(self.metric, mean, own, curves=guesses, tol=self.tol)]
 
 
-class _Proposals:
+class _Normal:
+    """Normal proposals."""
+
+    def __init__(self, normal: Normal, cloud: Array, logs: LogMap) -> None:
+        self.normal, self.tree, self.logs = normal, KDTree(cloud), logs
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[Array, Array, LogMap]:
+        """Points, their log densities as proposals, and log maps to points nearby."""
+        points = self.normal.points(rng.standard_normal((size, self.tree.m)))
+        near = self.logs.take(self.tree.query(points)[1])
+        return points, self.normal.log_density(points), near
+
+
+class _Interpolated:
     """The interpolated density: a sum of tents around the points of a lattice."""
 
     def __init__(self, cover: Cover, log_densities: Array) -> None:
-        self.cover = cover
+        assert cover.lattice is not None
+        self.cover, self.lattice = cover, cover.lattice
         self.scale = float(log_densities.max())
         self.values = np.exp(log_densities - self.scale)
 
@@ -178,7 +197,7 @@ class _Proposals:
         chances = self.values / self.values.sum()
         rows = rng.choice(len(chances), size, p=chances)
         near = self.cover.logs.take(rows)
-        lattice = self.cover.lattice
+        lattice = self.lattice
         shift = rng.uniform(size=(size, len(lattice.frame)))
         shift += rng.uniform(size=shift.shape) - 1.0
         points = self.cover.points[rows] + shift @ lattice.frame.T
@@ -207,6 +226,6 @@ class _Proposals:
 
     @staticmethod
     def _pack(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Keys as single numbers: up to five of them, each of a few thousand at most."""
+        """Keys as single numbers: up to five entries, each below 2048."""
         powers = 4096 ** np.arange(keys.shape[1])
         return (keys + 2048) @ powers

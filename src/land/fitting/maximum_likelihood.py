@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 # Candidates that descend on the second rung; those that are then compared on all data,
 # if they are not farther behind than this.
 _CANDIDATES, _COMPARED, _BEHIND = 4, 2, 0.1
-_SEARCH_STEPS = 6
+_SEARCH_STEPS = 1
 # Standard error of log C beyond which no step leads.
 _WORST_ERROR = 0.1
 

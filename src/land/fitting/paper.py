@@ -50,12 +50,14 @@ def fit_as_in_paper(
     converged = False
     for _ in range(max_iter):
         before = current.objective
+        assert current.nodes is not None
         shares = model_shares(current.nodes, current.precision)
         direction = weights @ current.logs.tangents - shares @ current.nodes.tangents
         mean = exp_map(problem.metric, current.mean, mean_step * direction).points
         (logs,) = problem.map_points([mean], [problem.data], [current.logs])  # Eq. 11
         middle = sampled(mean, factor, logs)
         mean_step *= _GROW if middle.objective < before else _SHRINK
+        assert middle.nodes is not None
         shares = model_shares(middle.nodes, middle.precision)
         modelled = (shares[:, None] * middle.nodes.tangents).T @ middle.nodes.tangents
         modelled = problem.covariance_type.restrict(modelled)

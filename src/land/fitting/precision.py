@@ -45,7 +45,7 @@ def solve_precision(
     entries = kind.entries(np.eye(dim))
     value, gradient, hessian = _model(entries, features, goal, base)
     for _ in range(_MAX_ITER):
-        damping = 1e-12 * np.trace(hessian) * np.eye(len(goal))
+        damping = 1e-12 * (1.0 + np.trace(hessian)) * np.eye(len(goal))
         direction = -np.linalg.solve(hessian + damping, gradient)
         slope = float(gradient @ direction)
         if -slope < 1e-13 * max(1.0, abs(value)):

@@ -47,14 +47,17 @@ class _Settings:
         Points for each entry of a covariance, at least.
     fewer : int
         On the way to the final constants points are fewer by this factor.
-    accurate, doublings
+    accurate, doublings, final_tail
         Points of final constants are doubled, so many times at most, until the standard
         error of log C is below this: densities then integrate to one within half a
-        percent.
+        percent. They leave out the tail of this mass.
     narrowest, widest : float
         Bounds of a covariance in one step, in units of the one before.
     placements : int
-        Times that a cover is extended for a covariance.
+        Times that a cover is extended or placed anew for a covariance.
+    sparse : float
+        A cover is placed anew if fewer than this share of its points are effective; of
+        one that was placed for the model, a quarter are.
     flat : float
         Covariances are at most so many times the second moment of their data. The
         density is then nearly constant on them.
@@ -67,14 +70,16 @@ class _Settings:
         Data with more than this share of the largest weight show where a component is.
     """
 
-    samples_per_point: int = 6
+    samples_per_point: int = 8
     points_per_entry: int = 8
-    fewer: int = 2
-    accurate: float = 0.002
+    fewer: int = 3
+    accurate: float = 0.01
     doublings: int = 2
+    final_tail: float = 1e-4
     narrowest: float = 0.1
     widest: float = 4.0
     placements: int = 10
+    sparse: float = 0.05
     flat: float = 25.0
     ridge: float = 1e-6
     negligible: float = 1e-6
@@ -209,7 +214,7 @@ class FitProblem:
     ) -> list[LogMap]:
         """Log maps from each mean to its own points, in one batch.
 
-        They start from geodesics that are `near`: of a nearby mean, or to nearby points.
+        They start from geodesics `near` them: of a nearby mean, or to nearby points.
         """
         counts = [len(own) for own in points]
         bases = np.repeat(np.asarray(means), counts, axis=0)
@@ -230,7 +235,7 @@ class FitProblem:
         means: Sequence[Array],
         estimates: Sequence[Estimate],
         weights: Sequence[Array],
-    ) -> tuple[list[LogMap], list[Cover | None]]:
+    ) -> tuple[list[LogMap], list[Cover] | None]:
         """Log maps of data and quadrature points at means near those of estimates.
 
         Data whose weight is negligible keep their tangents.
@@ -244,7 +249,7 @@ class FitProblem:
                 guesses.append(old.cover.logs)
             targets.append(np.concatenate(parts))
             near.append(LogMap.concatenate(guesses))
-        logs, covers = [], list[Cover | None]()
+        logs, covers = [], []
         for found, own, old in zip(
             self.map_points(means, targets, near), rows, estimates, strict=True
         ):
@@ -255,9 +260,10 @@ class FitProblem:
                 places = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])
                 new = LogMap.concatenate([new, kept]).take(np.argsort(places))
             logs.append(new)
-            rest = found.take(np.arange(n, len(found.lengths)))
-            covers.append(None if old.cover is None else replace(old.cover, logs=rest))
-        return logs, covers
+            if old.cover is not None:
+                rest = found.take(np.arange(n, len(found.lengths)))
+                covers.append(replace(old.cover, logs=rest))
+        return logs, covers or None
 
     def covers(
         self,
@@ -267,29 +273,26 @@ class FitProblem:
         logs: Sequence[LogMap],
         *,
         n_points: int | None = None,
-        seed: int = 0,
-    ) -> list[Cover | None]:
+        final: bool = False,
+    ) -> list[Cover]:
         """Quadrature points for models, where their data are.
 
-        Another seed has points that no fit has adapted itself to.
+        Those of `final` constants are such that no fit has adapted itself to.
         """
-        if self.is_flat:
-            return len(means) * [None]
         members = [
             np.flatnonzero((own > _SETTINGS.in_cloud * own.max()) & log.converged)
             for own, log in zip(weights, logs, strict=True)
         ]
-        return list(
-            place_covers(
-                self.metric,
-                means,
-                [invert(covariance) for covariance in covariances],
-                [self.data[own] for own in members],
-                [log.take(own) for own, log in zip(members, logs, strict=True)],
-                n_points or self.n_points or self.points_on_the_way,
-                self.map_points,
-                np.random.default_rng([self.seed, seed]),
-            )
+        return place_covers(
+            self.metric,
+            means,
+            [invert(covariance) for covariance in covariances],
+            [self.data[own] for own in members],
+            [log.take(own) for own, log in zip(members, logs, strict=True)],
+            n_points or self.n_points or self.points_on_the_way,
+            self.map_points,
+            np.random.default_rng([self.seed, int(final)]),
+            _SETTINGS.final_tail if final else None,
         )
 
     def second_moment(self, logs: LogMap, weights: Array) -> Array:
@@ -322,7 +325,7 @@ class FitProblem:
             logs = [each.logs for each in old]
             n_points = self.most_points << doubling
             covers = self.covers(
-                means, covariances, own, logs, n_points=n_points, seed=1
+                means, covariances, own, logs, n_points=n_points, final=True
             )
             parts = zip(waiting, means, covariances, own, logs, covers, strict=True)
             for k, *part in parts:
@@ -340,9 +343,10 @@ class FitProblem:
         logs: Sequence[LogMap],
     ) -> list[Estimate]:
         """The objective at means and covariances."""
-        covers = self.covers(means, covariances, weights, logs)
-        parts = zip(means, covariances, weights, logs, covers, strict=True)
-        return [self.assemble(*part) for part in parts]
+        covers: Sequence[Cover | None] = len(means) * [None]
+        if not self.is_flat:
+            covers = self.covers(means, covariances, weights, logs)
+        return self._assemble_all(means, covariances, weights, logs, covers)
 
     def profile(
         self,
@@ -350,7 +354,7 @@ class FitProblem:
         weights: Sequence[Array],
         logs: Sequence[LogMap],
         guesses: Sequence[Array] | None = None,
-        covers: Sequence[Cover | None] | None = None,
+        covers: Sequence[Cover] | None = None,
     ) -> list[Estimate]:
         """The objective at means with known log maps, minimised over the covariance.
 
@@ -362,13 +366,17 @@ class FitProblem:
             for own, weight in zip(logs, weights, strict=True)
         ]
         if self.is_flat:
-            parts = zip(means, moments, weights, logs, strict=True)
-            return [self.assemble(*part) for part in parts]
+            none = len(means) * [None]
+            return self._assemble_all(means, moments, weights, logs, none)
         covariances = list(moments if guesses is None else guesses)
         placed = list(covers or self.covers(means, covariances, weights, logs))
         waiting = list(range(len(means)))
         for _ in range(_SETTINGS.placements):
             unsettled = []
+            for k in self._too_coarse(waiting, means, covariances, placed):
+                (placed[k],) = self.covers(
+                    [means[k]], [covariances[k]], [weights[k]], [logs[k]]
+                )
             for k in waiting:
                 nodes = placed[k].nodes(self.metric, means[k], self.law)
                 precision = solve_precision(
@@ -391,7 +399,33 @@ class FitProblem:
             waiting = sorted(unsettled)
             if not waiting:
                 break
-        parts = zip(means, covariances, weights, logs, placed, strict=True)
+        return self._assemble_all(means, covariances, weights, logs, placed)
+
+    def _too_coarse(
+        self,
+        which: Sequence[int],
+        means: Sequence[Array],
+        covariances: Sequence[Array],
+        covers: Sequence[Cover],
+    ) -> list[int]:
+        """Covers that hardly see a covariance as narrow as this one."""
+        found = []
+        for k in which:
+            nodes = covers[k].nodes(self.metric, means[k], self.law)
+            constant = summarise(nodes, invert(covariances[k]), self.tol)
+            if constant.effective_samples < _SETTINGS.sparse * covers[k].n_asked:
+                found.append(k)
+        return found
+
+    def _assemble_all(
+        self,
+        means: Sequence[Array],
+        covariances: Sequence[Array],
+        weights: Sequence[Array],
+        logs: Sequence[LogMap],
+        covers: Sequence[Cover | None],
+    ) -> list[Estimate]:
+        parts = zip(means, covariances, weights, logs, covers, strict=True)
         return [self.assemble(*part) for part in parts]
 
     def assemble(

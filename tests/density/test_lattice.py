@@ -1,0 +1,142 @@
+"""Lattices cover the mass of a model, and sums over them are integrals."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+import land
+from land.density.lattice import Lattice, Normal, extend_covers, place_covers
+from land.density.nodes import summarise
+from land.geodesics import log_map
+from land.metrics import FunctionMetric, LocalDiagonalMetric
+
+
+def lattice(dim, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = np.eye(dim) + 0.3 * rng.normal(size=(dim, dim))
+    return Lattice(rng.normal(size=dim), frame)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+def test_neighbours_are_points_of_the_lattice_and_mutual(dim):
+    keys = lattice(dim).nearest(np.random.default_rng(1).normal(size=(20, dim)))
+    around = lattice(dim).neighbours(keys)
+    parity = around % 2
+    assert np.all(parity == parity[..., :1])
+    back = lattice(dim).neighbours(around[0])
+    assert all((keys[0] == each).all(axis=1).any() for each in back)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_a_point_of_the_lattice_is_nearest_to_itself(dim):
+    own = lattice(dim)
+    keys = own.nearest(np.random.default_rng(1).normal(size=(20, dim)))
+    np.testing.assert_array_equal(own.nearest(own.points(keys)), keys)
+
+
+def test_halves_of_a_lattice_have_as_many_points():
+    rng = np.random.default_rng(0)
+    keys = lattice(2).nearest(rng.uniform(-20, 20, size=(40_000, 2)))
+    shares = Lattice.contrasts(keys).mean(axis=0)
+    assert shares.shape == (3,)
+    np.testing.assert_allclose(shares, 0.0, atol=0.05)
+
+
+def cover_of(metric, mean, covariance, cloud, n_points, seed=0, tail=1e-6):
+    logs = log_map(metric, mean, cloud)
+
+    def map_points(means, points, near):
+        pairs = zip(means, points, near, strict=True)
+        return [log_map(metric, *pair[:2], curves=pair[2]) for pair in pairs]
+
+    (cover,) = place_covers(
+        metric,
+        [mean],
+        [np.linalg.inv(covariance)],
+        [cloud],
+        [logs],
+        n_points,
+        map_points,
+        np.random.default_rng(seed),
+        tail,
+    )
+    return cover, map_points
+
+
+@pytest.mark.parametrize(
+    ("dim", "n_points", "error"), [(1, 40, 1e-5), (2, 250, 1e-5), (3, 800, 1e-4)]
+)
+def test_a_normal_distribution_has_its_constant(dim, n_points, error):
+    metric = FunctionMetric(lambda x: 1.0 + 0.0 * x, dim=dim)
+    rng = np.random.default_rng(0)
+    factor = np.tril(0.4 * rng.normal(size=(dim, dim)), -1) + np.eye(dim)
+    covariance = factor @ factor.T
+    cloud = rng.normal(size=(300, dim)) @ factor.T
+    cover, _ = cover_of(metric, np.zeros(dim), covariance, cloud, n_points)
+    nodes = cover.nodes(metric, np.zeros(dim), "lebesgue")
+    found = summarise(nodes, np.linalg.inv(covariance), 0.0)
+    truth = -multivariate_normal(cov=covariance).logpdf(np.zeros(dim))
+    assert found.value == pytest.approx(truth, abs=error)
+    assert abs(found.value - truth) <= 2.0 * found.stderr + 2e-6
+
+
+@pytest.mark.parametrize("reference", ["lebesgue", "riemannian"])
+def test_lattices_and_rays_agree_on_a_curved_surface(reference):
+    metric = FunctionMetric(lambda x: 1.0 + 0.5 * jnp.sin(x) ** 2, dim=2)
+    mean, covariance = np.array([0.3, -0.2]), np.diag([0.5, 0.3])
+    rays = land.log_constant(
+        metric, mean, covariance, random_state=0, reference=reference
+    )
+    cloud = np.random.default_rng(0).normal(size=(200, 2)) @ np.sqrt(covariance)
+    cover, _ = cover_of(metric, mean, covariance, mean + cloud, 400)
+    nodes = cover.nodes(metric, mean, reference)
+    found = summarise(nodes, np.linalg.inv(covariance), 0.0)
+    assert found.value == pytest.approx(rays.value, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def sharp():
+    """A sharp metric, a mean and a covariance; rays diverge in it."""
+    data = land.datasets.make_half_ellipse(200, random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.2, rho=0.03).tabulated()
+    mean = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
+    tangents = log_map(metric, mean, data).tangents
+    return metric, data, mean, tangents.T @ tangents / len(data)
+
+
+def test_error_bars_hold_in_a_sharp_metric(sharp):
+    metric, data, mean, covariance = sharp
+    precision = np.linalg.inv(covariance)
+    values, errors = [], []
+    for seed, n_points in enumerate((60, 60, 60, 120, 120, 900)):
+        cover, _ = cover_of(metric, mean, covariance, data, n_points, seed, 1e-4)
+        found = summarise(cover.nodes(metric, mean, "lebesgue"), precision, 0.0)
+        values.append(found.value)
+        errors.append(found.stderr)
+    gaps = np.abs(np.array(values[:-1]) - values[-1])
+    assert np.all(gaps < 3.0 * np.array(errors[:-1]) + 1e-3)
+    assert gaps.max() < 0.1
+    assert errors[-1] < 0.005
+
+
+def test_a_cover_grows_with_the_covariance_and_never_beyond_its_limit(sharp):
+    metric, data, mean, covariance = sharp
+    cover, map_points = cover_of(metric, mean, covariance, data, 60, tail=1e-2)
+    wide = np.linalg.inv(4.0 * covariance)
+    (grown,) = extend_covers([mean], [wide], [cover], map_points)
+    assert len(grown.points) > 1.5 * len(cover.points)
+    np.testing.assert_array_equal(grown.points[: len(cover.points)], cover.points)
+    (limited,) = extend_covers([mean], [1e-9 * wide], [cover], map_points)
+    assert len(limited.points) < 20 * cover.n_asked
+
+
+def test_normal_draws_are_a_little_wider_than_their_cloud():
+    rng = np.random.default_rng(0)
+    cloud = rng.normal(size=(5000, 7)) * np.arange(1, 8)
+    normal = Normal.around(cloud)
+    points = normal.points(rng.standard_normal((20_000, 7)))
+    ratio = points.var(axis=0) / cloud.var(axis=0)
+    assert np.all((ratio > 1.0) & (ratio < 1.25))
+    truth = multivariate_normal(normal.center, normal.factor @ normal.factor.T)
+    np.testing.assert_allclose(normal.log_density(points), truth.logpdf(points))
