@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import land
-from land.geodesics import LogMap, connection
+from land.geodesics import LogMap, boundary
 from land.metrics import EuclideanMetric, FunctionMetric
 
 
@@ -38,7 +38,7 @@ def test_a_few_curves_at_a_time(metric, on_the_arc, half_ellipse, monkeypatch):
     """Memory is bounded for any number of them, from the graph and from guesses."""
     targets = half_ellipse[:20]
     expected = land.log_map(metric, on_the_arc, targets)
-    monkeypatch.setattr(connection, "_MOST_CURVES", 7)
+    monkeypatch.setattr(boundary, "_MOST_CURVES", 7)
     found = land.log_map(metric, on_the_arc, targets)
     np.testing.assert_allclose(found.lengths, expected.lengths, rtol=1e-6)
     np.testing.assert_allclose(found.tangents, expected.tangents, rtol=1e-5, atol=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import land
-from land.geodesics import connection, search
+from land.geodesics import boundary, shortest
 from land.geodesics.collocation import fit_polylines
 from land.geodesics.newton import finish_curves
 
@@ -26,8 +26,8 @@ def many():
 
 def without(patch, **changes):
     """Pretend that the device is another one."""
-    other = dataclasses.replace(connection.device(), **changes)
-    patch.setattr(connection, "device", lambda: other)
+    other = dataclasses.replace(boundary.device(), **changes)
+    patch.setattr(boundary, "device", lambda: other)
 
 
 def curves_of(logs):
@@ -141,7 +141,8 @@ def test_geodesics_that_follow_others_are_as_short(
 ):
     """With pilots and without: a neighbour's way is as good as the graph's."""
     following = land.log_map(metric, on_the_arc, many)
-    monkeypatch.setattr(search, "_MANY", len(many) + 1)
+    few = dataclasses.replace(shortest._SETTINGS, many=len(many) + 1)
+    monkeypatch.setattr(shortest, "_SETTINGS", few)
     alone = land.log_map(metric, on_the_arc, many)
     assert following.converged.all()
     assert alone.converged.all()
@@ -168,3 +169,48 @@ def test_a_neighbour_that_knows_a_shorter_way_is_heard():
         curves = np.stack([np.cos(arcs), np.sin(arcs)], axis=-1).transpose(1, 0, 2)
         both.append(land.log_map(metric, base, targets, curves=curves).lengths)
     np.testing.assert_allclose(found.lengths, np.minimum(*both), rtol=3e-3)
+
+
+def test_a_small_move_takes_one_step(metric, on_the_arc, half_ellipse):
+    """The Jacobi fields predict where the geodesics go; Newton's method confirms it."""
+    before = land.log_map(metric, on_the_arc, half_ellipse)
+    moved = on_the_arc + np.array([1e-3, -1e-3])
+    after = land.log_map(metric, moved, half_ellipse, curves=before)
+    assert after.converged.all()
+    assert np.mean(after.n_iter == 1) > 0.9
+    fresh = land.log_map(metric, moved, half_ellipse, tol=1e-9)
+    np.testing.assert_allclose(after.lengths, fresh.lengths, rtol=2e-6)
+    errors = np.linalg.norm(after.tangents - fresh.tangents, axis=1)
+    assert np.all(errors <= 1e-5 * np.linalg.norm(fresh.tangents, axis=1))
+
+
+@pytest.mark.parametrize("end", ["base", "target"])
+def test_fields_are_derivatives_of_the_curves(metric, on_the_arc, half_ellipse, end):
+    targets = half_ellipse[np.argsort(half_ellipse[:, 0])[[0, 100, 290]]]
+    exact = land.log_map(metric, on_the_arc, targets, tol=1e-9)
+    step = 1e-4 * np.array([1.0, -0.7])
+    shift = {"base": (step, 0.0), "target": (0.0, step)}[end]
+    bases = np.tile(on_the_arc + shift[0], (3, 1))
+    later = land.log_map(metric, bases[0], targets + shift[1], curves=exact, tol=1e-9)
+    for (which, curves), (again, others) in zip(
+        exact._solution.final_meshes(), later._solution.final_meshes(), strict=True
+    ):
+        np.testing.assert_array_equal(which, again)
+        predicted = curves.moved(bases[which], (targets + shift[1])[which])
+        change = np.abs(others.rates - curves.rates).max()
+        assert np.abs(predicted - others.rates).max() < 1e-2 * change
+
+
+def test_neighbours_are_found_once(metric, on_the_arc, half_ellipse):
+    """And again for other targets, and for another metric."""
+    points = half_ellipse[:60]
+    first = land.log_map(metric, on_the_arc, points)
+    moved = land.log_map(metric, on_the_arc + 0.01, points, curves=first)
+    known, kept = first._solution.nearby, moved._solution.nearby
+    assert kept.gaps is known.gaps
+    assert kept.tried is not known.tried  # a result does not change afterwards
+    nudged = land.log_map(metric, on_the_arc, points + 1e-3, curves=first)
+    assert nudged._solution.nearby.gaps is not known.gaps
+    other = land.metrics.LocalDiagonalMetric(half_ellipse, sigma=0.4, rho=1e-3)
+    elsewhere = land.log_map(other, on_the_arc, points, curves=first)
+    assert elsewhere._solution.nearby.gaps is not known.gaps

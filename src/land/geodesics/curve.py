@@ -9,7 +9,7 @@ from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.logarithm import MAX_ITER
 from land.geodesics.problem import check_metric
-from land.geodesics.search import shortest_connections
+from land.geodesics.shortest import shortest_connections
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 

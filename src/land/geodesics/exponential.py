@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from land._device import block_size, device
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
+from land.geodesics.batching import Indices, Mask, run_in_batches
 from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.runge_kutta import advance_rays, empty_state
-from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.metrics import Metric
 from land.metrics.host_tensors import norms
 
@@ -167,7 +167,7 @@ def integrate(
             values = np.asarray(getattr(state, name))[slots]
             getattr(answers, name)[order[problems]] = values
 
-    run_in_slots(n, n_slots, advance, collect)
+    run_in_batches(n, n_slots, advance, collect)
     return answers
 
 

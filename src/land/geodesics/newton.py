@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land._device import device, in_blocks
+from land.geodesics.batching import Indices, Mask
 from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
 from land.geodesics.equation import acceleration_and_tensor
-from land.geodesics.slots import Indices, Mask
 from land.metrics import Metric
 from land.metrics.host_tensors import inner
 

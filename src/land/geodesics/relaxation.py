@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from land.geodesics.batching import select
 from land.geodesics.collocation import ORDER, WEIGHTS, gauss_positions
-from land.geodesics.slots import select
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm, squared_norm_gradient
 
@@ -128,8 +128,9 @@ def relax_curves(
 
     A slot stops when its curve meets the tolerance, when it is so close to the discrete
     minimum that only a finer mesh can help, after `patience` iterations on a mesh that
-    does not seem to fit it, after `hand_over` iterations if it is nearly a geodesic, or
-    when it is stuck. Returns when at most `leave_at` slots are still running.
+    does not seem to fit it, when it is stuck, and, if another method is to finish it
+    (`hand_over`), when it is nearly a geodesic. Returns when at most `leave_at` slots
+    are still running.
     """
     loaded = _load(state, fresh, boundary, rates)
 
@@ -281,7 +282,7 @@ def _settled(
     share = jnp.where(mismatch > _ROUGH, _COARSE_ENOUGH, _FINE_ENOUGH)
     limited = (mismatch > tol) & (distance <= share * mismatch)
     unfit = (mismatch > _ROUGH) & (iterations >= patience)
-    ready = (jnp.maximum(distance, mismatch) <= NEARLY) & (iterations >= hand_over)
+    ready = (jnp.maximum(distance, mismatch) <= NEARLY) & hand_over
     return accurate | (limited & (iterations >= _FEWEST_ITERATIONS)) | unfit | ready
 
 

@@ -14,24 +14,24 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.integrate import DOP853
 
+from land.geodesics.batching import select
+from land.geodesics.dop853 import (
+    ERROR_3,
+    ERROR_5,
+    INTERPOLANT,
+    STAGES,
+    STEP,
+    TABLEAU,
+)
 from land.geodesics.equation import (
     acceleration_and_curvature,
     acceleration_and_tensor,
     jacobi_acceleration,
 )
-from land.geodesics.slots import select
 from land.metrics import Metric
 from land.metrics.tensors import squared_norm
 
-_STAGES = DOP853.n_stages
-# Weights of the stages before each stage: those of a step, the end of the step, and
-# those that only the interpolant needs.
-_TABLEAU = np.zeros((DOP853.A_EXTRA.shape[1], DOP853.A_EXTRA.shape[1]))
-_TABLEAU[:_STAGES, :_STAGES] = DOP853.A
-_TABLEAU[_STAGES, :_STAGES] = DOP853.B
-_TABLEAU[_STAGES + 1 :] = DOP853.A_EXTRA
 # Standard controller constants (Hairer, Norsett, Wanner, Solving ODEs I, II.4-5).
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 6.0
 # A step this short (of a unit of time) means the solution cannot be continued.
@@ -198,8 +198,8 @@ def _attempt_step(
     last = state.time + state.step >= 1.0 - 1e-13
     step = jnp.where(last, 1.0 - state.time, state.step)
     slopes, tensors = _stages(metric, state, step)
-    position, velocity = _combine(state, slopes, DOP853.B, step)
-    acceleration = slopes.acceleration[_STAGES]
+    position, velocity = _combine(state, slopes, STEP, step)
+    acceleration = slopes.acceleration[STAGES]
     error = _error(state, slopes, tensors, step) / tol
     accepted = state.running & (error <= 1.0)
     # NaN compares false: an item that left the metric's domain shrinks its step.
@@ -259,8 +259,8 @@ def _stages(
 
     A loop, so that the right-hand side compiles once.
     """
-    count = len(_TABLEAU) if state.samples.shape[1] else _STAGES + 1
-    tableau = jnp.asarray(_TABLEAU[:count, :count])
+    count = len(TABLEAU) if state.samples.shape[1] else STAGES + 1
+    tableau = jnp.asarray(TABLEAU[:count, :count])
     empty = jnp.zeros((count, *state.position.shape))
     slopes = _Slopes(
         empty.at[0].set(state.velocity), empty.at[0].set(state.acceleration)
@@ -276,7 +276,7 @@ def _stages(
             slopes.velocity.at[index].set(velocity),
             slopes.acceleration.at[index].set(acceleration),
         )
-        return slopes, jnp.where(index <= _STAGES, here, tensors)
+        return slopes, jnp.where(index <= STAGES, here, tensors)
 
     points = state.position[:, 0]
     shape = jax.eval_shape(metric.tensor_batch, points).shape
@@ -300,7 +300,7 @@ def _error(
 
     # Fields that grow are right relative to what they have become.
     unit = jnp.maximum(state.unit, _field_norms(tensors, state.position))
-    fifth, third = squared(DOP853.E5), squared(DOP853.E3)
+    fifth, third = squared(ERROR_5), squared(ERROR_3)
     scale = jnp.sqrt(fifth + 0.01 * third)
     errors = jnp.where(scale == 0.0, 0.0, fifth / scale)
     return jnp.max(errors, axis=1)
@@ -324,7 +324,7 @@ def _sample(
     coefficients = [change, first - change, 2.0 * change - first - final]
     coefficients += [
         scale * jnp.tensordot(jnp.asarray(row), slopes.velocity, axes=1)
-        for row in DOP853.D
+        for row in INTERPOLANT
     ]
     elapsed = times[None] - state.time[:, None]
     fraction = elapsed / jnp.where(step > 0, step, 1.0)[:, None]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from land.geodesics.batching import Indices, Mask
 from land.geodesics.collocation import PiecewiseCurves
 from land.geodesics.newton import MOST_DIMENSIONS
-from land.geodesics.slots import Indices, Mask
 
 Array = NDArray[np.float64]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land._device import block_size, device
+from land.geodesics.batching import Indices, Mask, run_in_batches
 from land.geodesics.collocation import (
     ORDER,
     PiecewiseCurves,
@@ -19,7 +20,6 @@ from land.geodesics.collocation import (
 from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
 from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
 from land.geodesics.relaxation import NEARLY, Boundary, empty_state, relax_curves
-from land.geodesics.slots import Indices, Mask, run_in_slots
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 from land.metrics.host_tensors import invert, lower, norms
@@ -34,16 +34,12 @@ _FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
 _SPACING = 0.75
 # A mesh with a smaller discretisation error than this is split and not made anew.
 _NEARLY_RIGHT = 0.01
-# Curves that are nearly geodesics are left to Newton's method, which takes two or three
-# steps that cost as much as five or six iterations each: at once on meshes of so many
-# elements, and on smaller ones, where descent is as fast, after so many iterations.
-_LARGE_MESH, _HAND_OVER = 8, 0
-_NEVER = 2**31 - 1
 # The speed is conserved better than the direction: tangents are less accurate than the
 # mismatch says, by about this factor. A finer mesh makes it this much smaller at least.
 _MARGIN, _BETTER = 0.2, 0.3
 # Newton's method leaves an error of the size of its last step squared, times a factor
-# that is large on long ways: the step is this small in units of the tolerance's root.
+# of at most 6 on the built-in data and iris: the step is this small in units of the
+# tolerance's root, so that a factor of 100 would do no harm.
 _LAST_STEP = 0.1
 # Iterations on a rough mesh before it is adapted to the curve, and how often that is
 # tried (with twice the patience each time) before the mesh is refined.
@@ -332,9 +328,6 @@ def _relax(
     n_slots = max(_FEWEST_CURVES, block // points)
     state = empty_state(n_slots, batch.elements, ends.inverse_base.shape[1:])
     patience = _PATIENCE * 2**batch.round
-    enough = _NEVER
-    if hand_over:
-        enough = 0 if batch.elements >= _LARGE_MESH else _HAND_OVER
     outcome = _Outcome(
         rates=np.empty_like(batch.rates),
         energy=np.empty(n),
@@ -355,7 +348,7 @@ def _relax(
             widths=batch.widths[problems],
         )
         rates = batch.rates[problems]
-        limits = (max_iter, patience, enough, leave_at)
+        limits = (max_iter, patience, hand_over, leave_at)
         state = relax_curves(metric, state, fresh, boundary, rates, tol, *limits)
         return ~np.asarray(state.running)
 
@@ -368,7 +361,7 @@ def _relax(
             values = np.asarray(getattr(state.curve, name))
             getattr(outcome, name)[problems] = values[slots]
 
-    run_in_slots(n, n_slots, advance, collect)
+    run_in_batches(n, n_slots, advance, collect)
     return outcome
 
 

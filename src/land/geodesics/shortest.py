@@ -1,19 +1,19 @@
 """Shortest geodesics: several first guesses, and the triangle inequality.
 
 Relaxation finds a locally shortest curve. Which one depends on the first guess, so a
-few guesses compete, and geodesics from one base keep each other honest: no target can
+few guesses are compared, and so are geodesics from one base: no target can
 be farther than a neighbouring target plus the way between the two.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from land.geodesics.connection import connect
+from land.geodesics.boundary import connect
 from land.geodesics.graph import (
     Polylines,
     at_constant_speed,
@@ -29,24 +29,41 @@ from land.metrics.host_tensors import lower, norms
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# The straight line is a rival of the graph's path if its length is within this range.
-_SAME_ROUTE, _HOPELESS = 1.05, 3.0
-_NEIGHBOURS = 5
-_ROUNDS = 5
-# Lines this long, in units of the metric's resolution, are short: the metric is almost
-# the same at both ends.
-_SHORT = 0.1
-# Detours through neighbours are pursued if they save this much.
-_WORTHWHILE = 2e-3
+
+@dataclass(frozen=True)
+class _Settings:
+    """How hard shorter curves are looked for."""
+
+    # A straight line longer than the graph's path by less than the first factor takes
+    # the same route; one longer by more than the second was never the shorter way.
+    same_route: float = 1.05
+    too_long: float = 3.0
+    # A line is solved this roughly first, and sampled so often for the second time.
+    rough: float = 1e-2
+    samples: int = 129
+    # Nearest targets with which each is compared, and how often.
+    neighbours: int = 5
+    rounds: int = 5
+    # Lines this long, in units of the metric's resolution, are short: the metric is
+    # almost the same at both ends.
+    short: float = 0.1
+    # Ways by neighbours are pursued if they save this share of the length.
+    worthwhile: float = 2e-3
+    # So many geodesics from one base are many; this share of them, at least and at most
+    # so many, start from the graph, and the others from them.
+    many: int = 256
+    pilots: float = 0.125
+    fewest_pilots: int = 64
+    most_pilots: int = 8192
+    # Geodesics to neighbouring targets take different ways if they are farther from
+    # each other at one of these times than the targets, by this factor.
+    on_the_way: tuple[float, ...] = (0.25, 0.5, 0.75)
+    astray: float = 1.5
+
+
+_SETTINGS = _Settings()
+# Targets at the base have no length to divide by.
 _SHORTEST = 1e-300
-# So many geodesics from one base are many; this share of them, at least and at most so
-# many, start from the graph.
-_MANY, _PILOTS, _FEWEST_PILOTS, _MOST_PILOTS = 256, 0.125, 64, 8192
-# Geodesics to neighbouring targets take different ways if they are farther from each
-# other at one of these times than the targets, by this factor.
-_ON_THE_WAY, _ASTRAY = np.array([0.25, 0.5, 0.75]), 1.5
-_TIMES = np.linspace(0.0, 1.0, 129)
-_ROUGH = 1e-2
 
 
 def shortest_connections(
@@ -91,10 +108,16 @@ def moved_connections(
 def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indices]:
     """Geodesics that start from the graph, and those that follow them."""
     everyone = np.arange(len(bases))
-    if len(bases) < _MANY or metric.landmarks is None or not _all_equal(bases):
+    if len(bases) < _SETTINGS.many or metric.landmarks is None or not _all_equal(bases):
         return everyone, everyone[:0]
     order = np.random.default_rng(0).permutation(len(bases))
-    n_pilots = int(np.clip(_PILOTS * len(bases), _FEWEST_PILOTS, _MOST_PILOTS))
+    n_pilots = int(
+        np.clip(
+            _SETTINGS.pilots * len(bases),
+            _SETTINGS.fewest_pilots,
+            _SETTINGS.most_pilots,
+        )
+    )
     return np.sort(order[:n_pilots]), np.sort(order[n_pilots:])
 
 
@@ -118,14 +141,23 @@ def _from_the_graph(
     if not alone:
         return solution
     ratio = lines.lengths / np.where(paths.lengths > 0.0, paths.lengths, 1.0)
-    rivals = np.flatnonzero((ratio > _SAME_ROUTE) & (ratio < _HOPELESS))
-    _compete(
-        metric, bases, targets, solution, rivals, lines.take(rivals), tol, max_iter
+    lines_too = np.flatnonzero(
+        (ratio > _SETTINGS.same_route) & (ratio < _SETTINGS.too_long)
+    )
+    _try_lines(
+        metric,
+        bases,
+        targets,
+        solution,
+        lines_too,
+        lines.take(lines_too),
+        tol,
+        max_iter,
     )
     return solution
 
 
-def _compete(
+def _try_lines(
     metric: Metric,
     bases: Array,
     targets: Array,
@@ -141,14 +173,18 @@ def _compete(
     """
     if not len(which):
         return
-    rough_tol = max(tol, _ROUGH)
+    rough_tol = max(tol, _SETTINGS.rough)
     rough = connect(metric, bases[which], targets[which], guesses, rough_tol, max_iter)
     solution.n_iter[which] += rough.n_iter
-    shorter = rough.lengths < (1.0 - 0.1 * _WORTHWHILE) * solution.lengths[which]
+    shorter = (
+        rough.lengths < (1.0 - 0.1 * _SETTINGS.worthwhile) * solution.lengths[which]
+    )
     shorter |= ~solution.converged[which]
     if not shorter.any():
         return
-    curves = rough.take(np.flatnonzero(shorter)).sample(_TIMES)
+    curves = rough.take(np.flatnonzero(shorter)).sample(
+        np.linspace(0.0, 1.0, _SETTINGS.samples)
+    )
     which = which[shorter]
     guesses = at_constant_speed(metric, curves)
     others = connect(metric, bases[which], targets[which], guesses, tol, max_iter)
@@ -164,21 +200,23 @@ def _shorten_by_neighbours(
     solution: Connections,
     known: NearbyTargets | None = None,
 ) -> None:
-    """Restart geodesics that neighbours think could be shorter.
+    """Restart geodesics that could be shorter by way of a neighbouring target.
 
     `known` pairs of neighbours serve again if they have the same targets and groups.
     """
     pairs = _nearby_targets(metric, bases, targets, known)
     solution.nearby = pairs
     left, right = pairs.left, pairs.right
-    for _ in range(_ROUNDS):
+    for _ in range(_SETTINGS.rounds):
         estimates = _estimates(pairs, solution)
         lengths = np.maximum(solution.lengths[right], _SHORTEST)
         promises = estimates / lengths
-        fresh = promises < pairs.tried - _WORTHWHILE
-        promising = solution.lengths[left] + pairs.gaps < (1.0 - _WORTHWHILE) * lengths
+        fresh = promises < pairs.tried - _SETTINGS.worthwhile
+        promising = (
+            solution.lengths[left] + pairs.gaps < (1.0 - _SETTINGS.worthwhile) * lengths
+        )
         promising |= solution.converged[left] & ~solution.converged[right]
-        hopeful = fresh & ~promising & (promises < 1.0 - _WORTHWHILE)
+        hopeful = fresh & ~promising & (promises < 1.0 - _SETTINGS.worthwhile)
         rows = np.flatnonzero(hopeful)
         promising[rows] = _apart(solution, targets, left[rows], right[rows])
         order = np.flatnonzero(promising & fresh)
@@ -201,8 +239,8 @@ def _estimates(pairs: NearbyTargets, solution: Connections) -> Array:
     target and the line that goes on to the right one. At most the detour.
     """
     lengths, gaps = solution.lengths[pairs.left], pairs.gaps
-    arrivals = solution.end_velocities[pairs.left]
-    products = np.einsum("ni,ni->n", pairs.momenta, arrivals)
+    arlines_too = solution.end_velocities[pairs.left]
+    products = np.einsum("ni,ni->n", pairs.momenta, arlines_too)
     forward = products / np.where(lengths > 0.0, lengths, 1.0)
     forward = np.clip(forward, -gaps, gaps)
     return np.sqrt(np.maximum(lengths**2 + 2.0 * lengths * forward + gaps**2, 0.0))
@@ -225,7 +263,7 @@ def _nearby_targets(
     for members in np.split(order, np.cumsum(np.bincount(which))[:-1]):
         if len(members) < 2:
             continue
-        k = min(_NEIGHBOURS + 1, len(members))
+        k = min(_SETTINGS.neighbours + 1, len(members))
         _, nearest = KDTree(targets[members]).query(targets[members], k, workers=-1)
         lefts.append(members[nearest.reshape(-1)])
         rights.append(np.repeat(members, k))
@@ -237,7 +275,7 @@ def _nearby_targets(
     # The metric hardly varies on short lines: there it is known well at the ends.
     gaps = 0.5 * np.sqrt(np.einsum("ni,ni->n", momenta, lines))
     gaps += 0.5 * norms(tensors[right], lines)
-    short = 0.0 if metric.resolution is None else _SHORT * metric.resolution
+    short = 0.0 if metric.resolution is None else _SETTINGS.short * metric.resolution
     long = np.flatnonzero(np.einsum("ni,ni->n", lines, lines) > short**2)
     gaps[long] = segment_lengths(metric, targets, targets, (left[long], right[long]))
     tried = np.full(len(left), np.inf)
@@ -250,10 +288,10 @@ def _apart(
     """Whether geodesics to neighbouring targets take different ways."""
     if not len(left):
         return np.zeros(0, dtype=bool)
-    samples = solution.sample(_ON_THE_WAY)
+    samples = solution.sample(np.array(_SETTINGS.on_the_way))
     ways = np.linalg.norm(samples[left] - samples[right], axis=2).max(axis=1)
     ends = np.linalg.norm(targets[left] - targets[right], axis=1)
-    return np.asarray(ways > _ASTRAY * ends)
+    return np.asarray(ways > _SETTINGS.astray * ends)
 
 
 def _all_equal(rows: Array) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from land.geodesics.slots import run_in_slots
+from land.geodesics.batching import run_in_batches
 
 
 class Worker:
@@ -33,7 +33,7 @@ class Worker:
 @given(durations=st.lists(st.integers(0, 9), max_size=40), n_slots=st.integers(1, 12))
 def test_every_problem_is_loaded_and_collected_once(durations, n_slots):
     worker = Worker(durations, n_slots)
-    run_in_slots(len(durations), n_slots, worker.advance, worker.collect)
+    run_in_batches(len(durations), n_slots, worker.advance, worker.collect)
     assert worker.loaded == list(range(len(durations)))
     assert sorted(worker.collected) == list(range(len(durations)))
 
@@ -42,5 +42,5 @@ def test_a_straggler_does_not_hold_up_the_queue():
     """One long problem among short ones: the others pass it by."""
     durations = [50] + [1] * 63
     worker = Worker(durations, 8)
-    run_in_slots(64, 8, worker.advance, worker.collect)
+    run_in_batches(64, 8, worker.advance, worker.collect)
     assert worker.rounds < 70  # batch after batch would take 50 + 7, one by one 113

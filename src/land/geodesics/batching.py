@@ -18,7 +18,7 @@ Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def run_in_slots(
+def run_in_batches(
     n_problems: int,
     n_slots: int,
     advance: Callable[[Indices, Mask, int], Mask],
