@@ -19,6 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
+from scipy.special import gammaln
 from scipy.stats import chi2, norm, qmc
 
 from land.density.nodes import Law, Nodes, squared_lengths
@@ -132,6 +133,8 @@ class Cover:
     logs : LogMap
     n_asked : int
         Points that were asked for.
+    n_effective : float
+        Effective number of points for the model that they were placed for.
     """
 
     lattice: Lattice | None
@@ -140,6 +143,7 @@ class Cover:
     log_weights: Array
     logs: LogMap
     n_asked: int
+    n_effective: float = 0.0
 
     @property
     def full(self) -> bool:
@@ -147,6 +151,12 @@ class Cover:
         return self.lattice is None or (
             len(self.points) > _SETTINGS.most * self.n_asked
         )
+
+    def effective(self, precision: Array) -> float:
+        """Effective number of points for a model."""
+        squares = squared_lengths(self.logs.tangents, precision)
+        shares = np.where(self.logs.converged, np.exp(-0.5 * squares), 0.0)
+        return float(shares.sum() ** 2 / max(np.sum(shares**2), 1e-300))
 
     def nodes(self, metric: Metric, mean: Array, law: Law) -> Nodes:
         """The points as nodes of a quadrature rule for a law."""
@@ -212,6 +222,8 @@ def place_covers(
         Mass of a normal distribution beyond the points that are covered.
     """
     tail = _SETTINGS.tail if tail is None else tail
+    if not len(means):
+        return []
     if not is_lattice_fit(metric.dim):
         drawn = [_draws(cloud, n_points, rng) for cloud in clouds]
         logs = _map_near(
@@ -267,7 +279,8 @@ def _within_reach(cover: Cover, precision: Array, tail: float) -> NDArray[np.int
     """Points within reach of the mean, the nearest ones first."""
     squares = squared_lengths(cover.logs.tangents, precision)
     squares = np.where(cover.logs.converged, squares, np.inf)
-    inner = np.flatnonzero(squares < chi2.isf(tail, len(precision)))
+    reach = max(chi2.isf(tail, len(precision)), squares.min())
+    inner = np.flatnonzero(squares <= reach)
     return np.asarray(inner[np.argsort(squares[inner], kind="stable")])
 
 
@@ -289,6 +302,7 @@ def _pruned(cover: Cover, precision: Array, tail: float) -> Cover:
         cover.log_weights[keep],
         cover.logs.take(keep),
         cover.n_asked,
+        cover.effective(precision),
     )
 
 
@@ -328,6 +342,7 @@ def _joined(cover: Cover, keys: Keys, points: Array, logs: LogMap) -> Cover:
         np.full(len(cover.keys) + len(keys), cover.lattice.log_cell),
         LogMap.concatenate([cover.logs, logs]),
         cover.n_asked,
+        cover.n_effective,
     )
 
 
@@ -353,11 +368,15 @@ def _lay_out(
 
     Its cells have the shape of the neighbourhoods of the cloud, on average. A coarse
     lattice is laid out first, so that few of its points are next to the cloud; the
-    points of the fine one are those in its cells.
+    points of the fine one are those in its cells. Where that would be coarser than for
+    a normal distribution of the cloud's extent, as in more than three dimensions, the
+    latter decides.
     """
     shape = _local_shape(cloud, rng)
     dim = len(shape)
-    few = min(n_points, _SETTINGS.few * dim, len(cloud))
+    # A single datum has so many neighbours, and must not be all that there is.
+    few = max(min(_SETTINGS.few * dim, len(cloud)), 2 ** (dim + 1) + 4 * dim)
+    few = min(few, n_points)
 
     def around(log_width: float) -> tuple[Lattice, Keys]:
         lattice = Lattice(cloud[0], np.exp(log_width) * shape)
@@ -370,13 +389,36 @@ def _lay_out(
         low, high = (middle, high) if len(around(middle)[1]) > few else (low, middle)
     coarse, keys = around(high)
     ratio = (n_points / few) ** (1.0 / dim)
-    frame = coarse.frame / ratio
+    # A normal distribution of the cloud's extent has so many points within reach.
+    normal = Normal.around(cloud)
+    reach = np.sqrt(chi2.isf(_SETTINGS.tail, dim))
+    log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0)
+    log_cell = log_ball + dim * np.log(reach) - np.log(n_points)
+    log_cell += np.linalg.slogdet(normal.factor)[1]
+    widest = np.exp((log_cell - coarse.log_cell) / dim)
+    frame = coarse.frame * min(1.0 / ratio, widest)
     fine = Lattice(cloud[0] + frame @ rng.uniform(size=dim), frame)
+    if widest < 1.0 / ratio:
+        return fine, _within(fine, normal, reach)
     steps = np.arange(np.ceil(2.0 * ratio)) / np.ceil(2.0 * ratio)
     inside = np.array(list(product(steps, repeat=dim))) - 0.5 * (1.0 - steps[1:2].sum())
     places = coarse.points(keys)[:, None] + 0.8 * inside @ coarse.frame.T
-    keys = fine.nearest(places.reshape(-1, dim))
-    return fine, np.unique(fine.neighbours(keys).reshape(-1, dim), axis=0)
+    return fine, fine.nearest(places.reshape(-1, dim))
+
+
+def _within(lattice: Lattice, normal: Normal, reach: float) -> Keys:
+    """Keys within so many standard deviations of a normal distribution."""
+    keys = lattice.nearest(normal.center[None])
+    count = 0
+    while len(keys) > count:
+        count = len(keys)
+        around = lattice.neighbours(keys).reshape(-1, keys.shape[1])
+        around = np.unique(np.concatenate([keys, around]), axis=0)
+        whitened = np.linalg.solve(
+            normal.factor, (lattice.points(around) - normal.center).T
+        )
+        keys = around[np.sum(whitened**2, axis=0) < reach**2]
+    return keys
 
 
 def _local_shape(cloud: Array, rng: np.random.Generator) -> Array:

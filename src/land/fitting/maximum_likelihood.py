@@ -14,7 +14,7 @@ from land.fitting.estimate import Estimate
 from land.fitting.fidelity import Fidelity, ladder
 from land.fitting.gradient import mean_gradients
 from land.fitting.problem import FitProblem
-from land.fitting.starts import central_points, leaders
+from land.fitting.starts import cautious_objective, central_points, leaders
 
 Array = NDArray[np.float64]
 
@@ -181,5 +181,5 @@ def _search(
         lambda spot: part.record(spot.objective, [spot]),
     )
     best = leaders(searches, _COMPARED, _BEHIND)
-    part.check_gain(best[0].spot.objective, own)
+    part.check_gain(cautious_objective(best[0]), own)
     return _state(best)

@@ -41,8 +41,7 @@ class _Settings:
     Attributes
     ----------
     samples_per_point : int
-        Plain samples that a quadrature point in the plane replaces. In D dimensions
-        there are D / 2 times as many points.
+        Plain samples that a quadrature point replaces.
     points_per_entry : int
         Points for each entry of a covariance, at least.
     fewer : int
@@ -56,8 +55,10 @@ class _Settings:
     placements : int
         Times that a cover is extended or placed anew for a covariance.
     sparse : float
-        A cover is placed anew if fewer than this share of its points are effective; of
-        one that was placed for the model, a quarter are.
+        A cover is placed anew if fewer points are effective than this share of those
+        for the model that it was placed for.
+    effective_per_dimension : int
+        Effective points, for each dimension, without which no covariance is accepted.
     flat : float
         Covariances are at most so many times the second moment of their data. The
         density is then nearly constant on them.
@@ -74,12 +75,13 @@ class _Settings:
     points_per_entry: int = 8
     fewer: int = 3
     accurate: float = 0.01
-    doublings: int = 2
+    doublings: int = 1
     final_tail: float = 1e-4
     narrowest: float = 0.1
     widest: float = 4.0
     placements: int = 10
-    sparse: float = 0.05
+    sparse: float = 0.3
+    effective_per_dimension: int = 3
     flat: float = 25.0
     ridge: float = 1e-6
     negligible: float = 1e-6
@@ -156,9 +158,14 @@ class FitProblem:
     def most_points(self) -> int:
         """Points of the final constants."""
         dim = self.metric.dim
-        wanted = self.n_samples * dim // (2 * _SETTINGS.samples_per_point)
+        wanted = self.n_samples // _SETTINGS.samples_per_point
         entries = self.covariance_type.n_entries(dim)
         return max(wanted, _SETTINGS.points_per_entry * entries)
+
+    @property
+    def _fewest_effective(self) -> int:
+        """Points that must be effective for a covariance to be believed."""
+        return _SETTINGS.effective_per_dimension * self.metric.dim
 
     @property
     def points_on_the_way(self) -> int:
@@ -191,9 +198,9 @@ class FitProblem:
         return -float(weights @ self.baseline.log_densities) - objective
 
     def check_gain(self, objective: float, weights: Array) -> None:
-        """Give up a fit that the baseline is as good as."""
+        """Give up a fit that the baseline is as good as, by what a search can tell."""
         gain = self.gain(objective, weights)
-        if self.baseline is not None and gain < self.baseline.margin:
+        if self.baseline is not None and gain < -self.baseline.margin:
             raise NotWorthwhileError(gain)
 
     @staticmethod
@@ -371,19 +378,33 @@ class FitProblem:
         covariances = list(moments if guesses is None else guesses)
         placed = list(covers or self.covers(means, covariances, weights, logs))
         waiting = list(range(len(means)))
+        if covers is not None:
+            coarse = [
+                k
+                for k, cover in enumerate(placed)
+                if cover.effective(invert(covariances[k]))
+                < _SETTINGS.sparse * cover.n_effective
+            ]
+            anew = self.covers(
+                [means[k] for k in coarse],
+                [covariances[k] for k in coarse],
+                [weights[k] for k in coarse],
+                [logs[k] for k in coarse],
+            )
+            for k, cover in zip(coarse, anew, strict=True):
+                placed[k] = cover
         for _ in range(_SETTINGS.placements):
             unsettled = []
-            for k in self._too_coarse(waiting, means, covariances, placed):
-                (placed[k],) = self.covers(
-                    [means[k]], [covariances[k]], [weights[k]], [logs[k]]
-                )
             for k in waiting:
                 nodes = placed[k].nodes(self.metric, means[k], self.law)
                 precision = solve_precision(
                     moments[k], nodes, invert(covariances[k]), self.covariance_type
                 )
-                before = covariances[k]
-                covariances[k], free = _bounded(precision, before, moments[k])
+                wanted, free = _bounded(precision, covariances[k], moments[k])
+                # Between too few points a covariance could shrink unseen.
+                if placed[k].effective(invert(wanted)) < self._fewest_effective:
+                    continue
+                covariances[k] = wanted
                 if not free:
                     unsettled.append(k)
             grown = extend_covers(
@@ -400,22 +421,6 @@ class FitProblem:
             if not waiting:
                 break
         return self._assemble_all(means, covariances, weights, logs, placed)
-
-    def _too_coarse(
-        self,
-        which: Sequence[int],
-        means: Sequence[Array],
-        covariances: Sequence[Array],
-        covers: Sequence[Cover],
-    ) -> list[int]:
-        """Covers that hardly see a covariance as narrow as this one."""
-        found = []
-        for k in which:
-            nodes = covers[k].nodes(self.metric, means[k], self.law)
-            constant = summarise(nodes, invert(covariances[k]), self.tol)
-            if constant.effective_samples < _SETTINGS.sparse * covers[k].n_asked:
-                found.append(k)
-        return found
 
     def _assemble_all(
         self,

@@ -47,16 +47,17 @@ def leaders(searches: Sequence[Search], count: int, margin: float) -> list[Searc
 
     A constant that is not known well may be too small: its error counts.
     """
-    ranked = sorted(searches, key=_cautious_objective)
+    ranked = sorted(searches, key=cautious_objective)
     chosen: list[Search] = []
     for search in ranked:
-        behind = _cautious_objective(search) - _cautious_objective(ranked[0])
+        behind = cautious_objective(search) - cautious_objective(ranked[0])
         if behind <= margin and not any(_same_place(search, one) for one in chosen):
             chosen.append(search)
     return chosen[:count]
 
 
-def _cautious_objective(search: Search) -> float:
+def cautious_objective(search: Search) -> float:
+    """The objective if the constant were larger by its standard error."""
     return float(search.spot.objective + search.spot.log_constant.stderr)
 
 
