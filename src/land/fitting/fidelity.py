@@ -9,8 +9,8 @@ _RANKED_ROWS, _SEARCH_ROWS, _ROWS_PER_DIMENSION = 60, 150, 10
 # Rows of samples of many data, for each component: the optimum of a sample is so near
 # that of all data that one or two steps there reach it.
 _SAMPLES, _MANY_ROWS = (2000, 50_000), 8000
-# Both searches use so many times fewer points, and end with a tolerance of their own.
-_FEWER_POINTS, _SEARCH_TOL = 2, 5e-3
+# Both searches end with a tolerance of their own.
+_SEARCH_TOL = 5e-3
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def ladder(
     n_rows: int, n_components: int, dim: int, n_points: int, tol: float
 ) -> list[Fidelity]:
     """Rungs for so many rows with weight: two searches, samples of many data, all."""
-    coarse = -(-n_points // _FEWER_POINTS), max(tol, _SEARCH_TOL)
+    coarse = n_points, max(tol, _SEARCH_TOL)
     rungs = [
         Fidelity(
             max(size, _ROWS_PER_DIMENSION * dim) * (n_components + 1) // 2, *coarse

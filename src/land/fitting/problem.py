@@ -41,7 +41,8 @@ class _Settings:
     Attributes
     ----------
     samples_per_point : int
-        Plain samples that a quadrature point replaces.
+        Plain samples that a quadrature point in the plane replaces. From three
+        dimensions on there are half as many points again.
     points_per_entry : int
         Points for each entry of a covariance, at least.
     fewer : int
@@ -158,7 +159,7 @@ class FitProblem:
     def most_points(self) -> int:
         """Points of the final constants."""
         dim = self.metric.dim
-        wanted = self.n_samples // _SETTINGS.samples_per_point
+        wanted = self.n_samples * min(dim, 3) // (2 * _SETTINGS.samples_per_point)
         entries = self.covariance_type.n_entries(dim)
         return max(wanted, _SETTINGS.points_per_entry * entries)
 
@@ -520,10 +521,12 @@ def _bounded(precision: Array, before: Array, moment: Array) -> tuple[Array, boo
     Bounds are on eigenvalues in units of the covariance before: quadrature points say
     little about others. And in units of the data's second moment.
     """
-    wanted, scales = _clipped(
-        invert(precision), before, _SETTINGS.narrowest, _SETTINGS.widest
-    )
-    free = scales.min() > _SETTINGS.narrowest and scales.max() < _SETTINGS.widest
+    factor = cholesky(before)
+    values, vectors = np.linalg.eigh(factor.T @ precision @ factor)
+    least, most = 1.0 / _SETTINGS.widest, 1.0 / _SETTINGS.narrowest
+    free = values[0] > least and values[-1] < most
+    root = factor @ vectors / np.sqrt(np.clip(values, least, most))
+    wanted = root @ root.T
     covariance, shares = _clipped(wanted, moment, 0.0, _SETTINGS.flat)
     return covariance, bool(free or shares.max() > _SETTINGS.flat)
 
