@@ -48,6 +48,9 @@ class _Settings:
     most : int
         A cover may have so many times the points that were asked for: the mass of a
         model that needs more is where there are no data.
+    refinements, enough
+        A lattice is refined, so many times at most, if fewer than this share of the
+        points that were asked for lie within reach.
     few : int
         Points for each dimension by which the size of cells is found.
     halvings : int
@@ -62,6 +65,8 @@ class _Settings:
     tail: float = 1e-3
     rounds: int = 50
     most: int = 6
+    refinements: int = 2
+    enough: float = 0.8
     few: int = 50
     halvings: int = 16
     sample: int = 400
@@ -234,18 +239,26 @@ def place_covers(
             Cover(None, no_keys, *own, log, n_points)
             for own, log in zip(drawn, logs, strict=True)
         ]
-    covers = []
     laid_out = [_lay_out(cloud, n_points, rng) for cloud in clouds]
-    points = [lattice.points(keys) for lattice, keys in laid_out]
-    logs = _map_near(map_points, means, points, clouds, cloud_logs)
-    for (lattice, keys), where, log in zip(laid_out, points, logs, strict=True):
-        weights = np.full(len(keys), lattice.log_cell)
-        covers.append(Cover(lattice, keys, where, weights, log, n_points))
-    covers = extend_covers(means, precisions, covers, map_points, tail)
-    return [
-        _pruned(cover, precision, tail)
-        for cover, precision in zip(covers, precisions, strict=True)
-    ]
+    for _ in range(_SETTINGS.refinements + 1):
+        points = [lattice.points(keys) for lattice, keys in laid_out]
+        logs = _map_near(map_points, means, points, clouds, cloud_logs)
+        covers = [
+            Cover(*own, where, np.full(len(where), own[0].log_cell), log, n_points)
+            for own, where, log in zip(laid_out, points, logs, strict=True)
+        ]
+        covers = extend_covers(means, precisions, covers, map_points, tail)
+        covers = [
+            _pruned(cover, precision, tail)
+            for cover, precision in zip(covers, precisions, strict=True)
+        ]
+        if min(len(cover.keys) for cover in covers) > _SETTINGS.enough * n_points:
+            break
+        # The mass fills a part of the cloud only: a finer lattice in that part.
+        laid_out = [_refined(cover) for cover in covers]
+        clouds = [cover.points for cover in covers]
+        cloud_logs = [cover.logs for cover in covers]
+    return covers
 
 
 def extend_covers(
@@ -400,16 +413,32 @@ def _lay_out(
     fine = Lattice(cloud[0] + frame @ rng.uniform(size=dim), frame)
     if widest < 1.0 / ratio:
         return fine, _within(fine, normal, reach)
-    steps = np.arange(np.ceil(2.0 * ratio)) / np.ceil(2.0 * ratio)
-    inside = np.array(list(product(steps, repeat=dim))) - 0.5 * (1.0 - steps[1:2].sum())
-    places = coarse.points(keys)[:, None] + 0.8 * inside @ coarse.frame.T
-    return fine, fine.nearest(places.reshape(-1, dim))
+    return fine, _subdivided(coarse, keys, fine, ratio)
+
+
+def _refined(cover: Cover) -> tuple[Lattice, Keys]:
+    """A finer lattice with the points that were asked for, in the cells of a cover."""
+    coarse, dim = cover.lattice, cover.keys.shape[1]
+    assert coarse is not None
+    ratio = max((cover.n_asked / len(cover.keys)) ** (1.0 / dim), 1.0)
+    fine = Lattice(coarse.origin, coarse.frame / ratio)
+    return fine, _subdivided(coarse, cover.keys, fine, ratio)
+
+
+def _subdivided(coarse: Lattice, keys: Keys, fine: Lattice, ratio: float) -> Keys:
+    """Keys of a lattice that is finer by a ratio, in cells of a coarse one."""
+    dim = keys.shape[1]
+    count = np.ceil(2.0 * ratio)
+    steps = (np.arange(count) + 0.5) / count - 0.5
+    inside = 0.8 * np.array(list(product(steps, repeat=dim))) @ coarse.frame.T
+    places = coarse.points(keys)[:, None] + inside
+    return fine.nearest(places.reshape(-1, dim))
 
 
 def _within(lattice: Lattice, normal: Normal, reach: float) -> Keys:
     """Keys within so many standard deviations of a normal distribution."""
-    keys = lattice.nearest(normal.center[None])
-    count = 0
+    first = lattice.nearest(normal.center[None])
+    keys, count = first, 0
     while len(keys) > count:
         count = len(keys)
         around = lattice.neighbours(keys).reshape(-1, keys.shape[1])
@@ -418,7 +447,15 @@ def _within(lattice: Lattice, normal: Normal, reach: float) -> Keys:
             normal.factor, (lattice.points(around) - normal.center).T
         )
         keys = around[np.sum(whitened**2, axis=0) < reach**2]
-    return keys
+    return keys if len(keys) else first
+
+
+def _covariance_root(cloud: Array) -> Array:
+    """Lower triangular root of the covariance of a cloud, kept from being singular."""
+    n, dim = cloud.shape
+    spread = np.cov(cloud.T).reshape(dim, dim) if n > 1 else np.zeros((dim, dim))
+    size = max(float(np.trace(spread)) / dim, 1e-300)
+    return np.asarray(np.linalg.cholesky(spread + 1e-6 * size * np.eye(dim)))
 
 
 def _local_shape(cloud: Array, rng: np.random.Generator) -> Array:
@@ -428,9 +465,7 @@ def _local_shape(cloud: Array, rng: np.random.Generator) -> Array:
     result is that of the cloud.
     """
     n, dim = cloud.shape
-    spread = np.cov(cloud.T).reshape(dim, dim) if n > 1 else np.zeros((dim, dim))
-    size = max(float(np.trace(spread)) / dim, 1e-300)
-    whole = np.linalg.cholesky(spread + 1e-6 * size * np.eye(dim))
+    whole = _covariance_root(cloud)
     white = np.linalg.solve(whole, cloud.T).T
     k = min(max(2 * dim, int(np.ceil(np.sqrt(n)))), n - 1)
     if k < dim + 1:
@@ -455,11 +490,9 @@ class Normal:
     @classmethod
     def around(cls, cloud: Array) -> Normal:
         """With the mean and covariance of a cloud, regularised."""
-        n, dim = cloud.shape
-        spread = np.cov(cloud.T) if n > 1 else np.zeros((dim, dim))
-        size = max(float(np.trace(spread)) / dim, 1e-300)
-        spread = _SETTINGS.wider * (spread + 1e-6 * size * np.eye(dim))
-        return cls(cloud.mean(axis=0), np.linalg.cholesky(spread))
+        return cls(
+            cloud.mean(axis=0), np.sqrt(_SETTINGS.wider) * _covariance_root(cloud)
+        )
 
     def points(self, normal: Array) -> Array:
         """Standard normal draws (n, D), moved and stretched."""

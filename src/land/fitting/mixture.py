@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from land.density.nodes import squared_lengths
+from land.density.nodes import invert, squared_lengths
 from land.fitting.climb import climb
 from land.fitting.descent import Search, advance
 from land.fitting.estimate import Estimate, Snapshot
@@ -163,9 +163,19 @@ class _Mixture:
         means = [np.asarray(mean) for mean in state["means"]]
         covariances = [np.asarray(each) for each in state["covariances"]]
         logs = problem.log_maps(means)
-        shared = len(means) * [weights]
-        estimates = problem.evaluate(means, covariances, shared, logs)
-        model = cls(problem, weights, estimates, np.asarray(state["proportions"]))
+        proportions = np.asarray(state["proportions"])
+        # Constants of flat space tell well enough where each component has its data.
+        joint = log_joint(
+            [each.tangents for each in logs],
+            [invert(covariance) for covariance in covariances],
+            [float(np.linalg.slogdet(each)[1]) / 2.0 for each in covariances],
+            proportions,
+        )
+        top = joint.max(axis=1, keepdims=True)
+        near = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
+        shares = _component_weights(weights, near)
+        estimates = problem.evaluate(means, covariances, shares, logs)
+        model = cls(problem, weights, estimates, proportions)
         if not problem.history:
             model.record()
         return model

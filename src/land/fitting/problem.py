@@ -380,20 +380,7 @@ class FitProblem:
         placed = list(covers or self.covers(means, covariances, weights, logs))
         waiting = list(range(len(means)))
         if covers is not None:
-            coarse = [
-                k
-                for k, cover in enumerate(placed)
-                if cover.effective(invert(covariances[k]))
-                < _SETTINGS.sparse * cover.n_effective
-            ]
-            anew = self.covers(
-                [means[k] for k in coarse],
-                [covariances[k] for k in coarse],
-                [weights[k] for k in coarse],
-                [logs[k] for k in coarse],
-            )
-            for k, cover in zip(coarse, anew, strict=True):
-                placed[k] = cover
+            self._renew_sparse(means, covariances, weights, logs, placed)
         for _ in range(_SETTINGS.placements):
             unsettled = []
             for k in waiting:
@@ -422,6 +409,30 @@ class FitProblem:
             if not waiting:
                 break
         return self._assemble_all(means, covariances, weights, logs, placed)
+
+    def _renew_sparse(
+        self,
+        means: Sequence[Array],
+        covariances: Sequence[Array],
+        weights: Sequence[Array],
+        logs: Sequence[LogMap],
+        covers: list[Cover],
+    ) -> None:
+        """Place covers anew whose models have become much narrower since."""
+        sparse = [
+            k
+            for k, cover in enumerate(covers)
+            if cover.effective(invert(covariances[k]))
+            < _SETTINGS.sparse * cover.n_effective
+        ]
+        anew = self.covers(
+            [means[k] for k in sparse],
+            [covariances[k] for k in sparse],
+            [weights[k] for k in sparse],
+            [logs[k] for k in sparse],
+        )
+        for k, cover in zip(sparse, anew, strict=True):
+            covers[k] = cover
 
     def _assemble_all(
         self,
