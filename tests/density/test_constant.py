@@ -149,7 +149,7 @@ def test_flat_space_is_the_normal_distribution():
     found = land.log_constant(EuclideanMetric(3), np.ones(3), covariance)
     truth = 1.5 * np.log(2.0 * np.pi) + 0.5 * np.linalg.slogdet(covariance)[1]
     assert found.value == pytest.approx(truth, abs=1e-6)
-    assert found.effective_samples == pytest.approx(found.n_nodes)
+    assert 10.0 < found.effective_samples < found.n_nodes
 
 
 def test_on_a_line_the_error_is_known_from_one_group_of_rays():

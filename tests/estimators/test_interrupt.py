@@ -41,7 +41,7 @@ def test_an_interrupt_keeps_the_model_reached(arc, optimizer):
 
 
 def test_an_interrupt_of_the_search_keeps_its_best(arc):
-    watcher = Impatient(2, "search")
+    watcher = Impatient(1, "search")
     model = land.LAND(callback=watcher, **FAST)
     with pytest.warns(UserWarning, match="while it searched for a start"):
         model.fit(arc)

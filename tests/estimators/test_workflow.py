@@ -126,7 +126,7 @@ def test_callback_hears_every_step(arc):
     search = [step for step in steps if step.stage == "search"]
     assert steps == search + model.history_
     assert [step.stage for step in model.history_] == len(model.history_) * ["fit"]
-    assert len(search) > 1
+    assert len(search) > 0
     for stage in (search, model.history_):
         assert [step.iteration for step in stage] == list(range(len(stage)))
     assert steps[-1].objective == model.objective_

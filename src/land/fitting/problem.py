@@ -43,6 +43,9 @@ class _Settings:
     samples_per_point : int
         Plain samples that a quadrature point in the plane replaces. From three
         dimensions on there are half as many points again.
+    fewest_per_dimension : int
+        Points for each dimension with which constants on the way begin to be of use;
+        final ones have twice as many at least.
     points_per_entry : int
         Points for each entry of a covariance, at least.
     fewer : int
@@ -73,6 +76,7 @@ class _Settings:
     """
 
     samples_per_point: int = 8
+    fewest_per_dimension: int = 50
     points_per_entry: int = 8
     fewer: int = 3
     accurate: float = 0.01
@@ -161,7 +165,8 @@ class FitProblem:
         dim = self.metric.dim
         wanted = self.n_samples * min(dim, 3) // (2 * _SETTINGS.samples_per_point)
         entries = self.covariance_type.n_entries(dim)
-        return max(wanted, _SETTINGS.points_per_entry * entries)
+        fewest = _SETTINGS.fewest_per_dimension * dim
+        return max(wanted, 2 * fewest, _SETTINGS.points_per_entry * entries)
 
     @property
     def _fewest_effective(self) -> int:
@@ -171,7 +176,8 @@ class FitProblem:
     @property
     def points_on_the_way(self) -> int:
         """Points of the constants until then."""
-        return -(-self.most_points // _SETTINGS.fewer)
+        fewest = _SETTINGS.fewest_per_dimension * self.metric.dim
+        return max(fewest, -(-self.most_points // _SETTINGS.fewer))
 
     def at(
         self, fidelity: Fidelity, weights: Array, rng: np.random.Generator
