@@ -64,7 +64,7 @@ _PROCESSOR = Device(
     points=(2**6, 2**9, 2**12),
     pairs=2**22,
     few_data=2**12,
-    few_tabulated=50,
+    few_tabulated=100,
     newton=True,
     coordinates=2**62,
 )

@@ -70,7 +70,7 @@ def check_same(model, other):
 @pytest.mark.parametrize(
     ("kind", "place"),
     [
-        ("one", ("search", 1)),
+        ("one", ("search", 0)),
         ("one", ("fit", 0)),
         ("one", ("fit", 3)),
         ("two", ("fit", 1)),

@@ -58,24 +58,6 @@ def test_the_laws_are_compared_in_dx(blob):
     assert model.score(blob) == pytest.approx(gaussian, abs=1e-4)
 
 
-def test_an_older_file_does_not_know_the_gain(blob, tmp_path):
-    import json
-    import zipfile
-
-    path = tmp_path / "model"
-    land.LAND(sigma=1.0, **FAST).fit(blob).save(path)
-    with zipfile.ZipFile(path) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
-    (name,) = (each for each in entries if each.endswith(".json"))
-    header = json.loads(entries[name])
-    del header["fitted"]["geometry_gain_"]
-    entries[name] = json.dumps(header).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for each, content in entries.items():
-            archive.writestr(each, content)
-    assert np.isnan(land.load(path).geometry_gain_)
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_starts_that_are_given_up_are_counted_in_any_process(blob, n_jobs):
     options = {"n_init": 2, "n_jobs": n_jobs, "callback": None}

@@ -177,4 +177,4 @@ def test_the_two_volumes_have_different_constants(constants):
         getattr(constants, volume)["trapezoid"]["log_constant"]
         for volume in constant.VOLUMES
     ]
-    assert abs(values[0] - values[1]) > 0.01
+    assert abs(values[0] - values[1]) > 0.004  # the grid is accurate to 1e-3

@@ -12,6 +12,7 @@ In many dimensions no lattice is fine enough. Normal draws take its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -230,7 +231,7 @@ def place_covers(
     if not len(means):
         return []
     if not is_lattice_fit(metric.dim):
-        drawn = [_draws(cloud, n_points, rng) for cloud in clouds]
+        drawn = [_draws(cloud, n_points, deepcopy(rng)) for cloud in clouds]
         logs = _map_near(
             map_points, means, [own[0] for own in drawn], clouds, cloud_logs
         )
@@ -239,7 +240,8 @@ def place_covers(
             Cover(None, no_keys, *own, log, n_points)
             for own, log in zip(drawn, logs, strict=True)
         ]
-    laid_out = [_lay_out(cloud, n_points, rng) for cloud in clouds]
+    # The same randomness for each: what is alone must be as in company.
+    laid_out = [_lay_out(cloud, n_points, deepcopy(rng)) for cloud in clouds]
     for _ in range(_SETTINGS.refinements + 1):
         points = [lattice.points(keys) for lattice, keys in laid_out]
         logs = _map_near(map_points, means, points, clouds, cloud_logs)
