@@ -178,7 +178,7 @@ def test_a_fit_that_is_interrupted_is_kept(cli, result, table, tmp_path, monkeyp
     """The estimator hears Ctrl-C at its second step."""
     monkeypatch.setattr("land.cli.console.Console.step", _Impatient())
     file = tmp_path / "model.land"
-    done = cli("fit", table, "-x", "kind", "--sigma", "1", "-o", file, "--json")
+    done = cli("fit", table, "-x", "kind", "--sigma", "20", "-o", file, "--json")
     assert done.code == 130
     assert f"land: interrupted; the model so far is in {file}" in done.err
     found = result(done.out)

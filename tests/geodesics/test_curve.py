@@ -42,7 +42,8 @@ def test_it_takes_times_of_any_shape(curve):
     assert curve(0.3).shape == (2,)
     assert curve([0.1, 0.2, 0.3]).shape == (3, 2)
     assert curve(np.full((4, 3), 0.5)).shape == (4, 3, 2)
-    np.testing.assert_array_equal(curve([0.7, 0.2])[1], curve(0.2))
+    # Rounding depends on how many times there are.
+    np.testing.assert_allclose(curve([0.7, 0.2])[1], curve(0.2), rtol=1e-12)
 
 
 def test_its_velocity_at_the_start_is_its_slope(curve):
