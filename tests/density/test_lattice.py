@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import land
-from land.density.lattice import Lattice, Normal, extend_covers, place_covers
+from land.density.cover import extend_covers, place_covers
+from land.density.lattice import Lattice, Normal
 from land.density.nodes import summarise
 from land.geodesics import log_map
 from land.metrics import FunctionMetric, LocalDiagonalMetric

@@ -8,7 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._validation import check_count, check_covariance, check_points
+from land._validation import (
+    as_generator,
+    check_count,
+    check_covariance,
+    check_points,
+)
 from land.density.cut_locus import within_cut_locus
 from land.density.nodes import (
     Law,
@@ -118,13 +123,6 @@ def log_constant(
         ray = rays.rays if method == "rays" else np.arange(len(nodes.tangents))
         nodes, lost = within_cut_locus(metric, center, nodes, ray, shares, tol)
     return summarise(nodes, precision, tol, lost)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from anything scikit-learn takes for a random state."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    return np.random.default_rng(random_state)
 
 
 def monte_carlo_nodes(

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from land.density.lattice import Cover, Normal, is_lattice_fit, place_covers
+from land.density.cover import Cover, is_lattice_fit, place_covers
+from land.density.lattice import Normal
 from land.density.nodes import Law, invert, log_terms
 from land.geodesics import LogMap, exp_map, log_map
 from land.metrics import EuclideanMetric, Metric

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_count, check_points
-from land.density.constant import as_generator
+from land._validation import as_generator, check_count, check_points
 from land.density.likelihood import Measure
 from land.density.nodes import Reference, Volume, cholesky
 from land.density.sampling import Draws, draw

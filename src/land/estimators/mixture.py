@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_count
-from land.density.constant import as_generator
+from land._validation import as_generator, check_count
 from land.density.likelihood import Measure
 from land.density.nodes import Reference, Volume, cholesky
 from land.density.sampling import draw

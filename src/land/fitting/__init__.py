@@ -1,5 +1,6 @@
 """Estimating means and covariances: least squares, maximum likelihood, mixtures."""
 
+from land.fitting.baseline import Baseline, NotWorthwhileError
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step
 from land.fitting.kmeans import Clusters, fit_kmeans, spread_centers
@@ -10,7 +11,7 @@ from land.fitting.mixture import (
     least_squares_mixture,
     log_densities,
 )
-from land.fitting.problem import Baseline, FitProblem, NotWorthwhileError
+from land.fitting.problem import FitProblem
 from land.fitting.single import FitSettings, fit_one
 
 __all__ = [

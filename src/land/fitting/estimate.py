@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.lattice import Cover
+from land.density.cover import Cover
 from land.density.nodes import LogConstant, Nodes
 from land.geodesics import LogMap
 

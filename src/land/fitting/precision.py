@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.nodes import Nodes, log_terms
+from land.density.nodes import Nodes, cholesky, log_terms
 from land.fitting.covariance_types import CovarianceType
 
 Array = NDArray[np.float64]
@@ -15,6 +15,11 @@ _ARMIJO = 1e-4
 # Share of the way to the boundary of the positive definite matrices that a step may
 # take, and the ratio of eigenvalues at which it is said to be reached.
 _TO_BOUNDARY, _SINGULAR = 0.99, 1e-10
+# Bounds of a covariance in one step, in units of the one before.
+_NARROWEST, _WIDEST = 0.1, 4.0
+# Covariances are at most so many times the second moment of their data. The density is
+# then nearly constant on them.
+_FLAT = 25.0
 
 
 def solve_precision(
@@ -93,3 +98,33 @@ def _longest_step(matrix: Array, direction: Array) -> float:
     half = np.linalg.solve(factor, direction)
     lowest = float(np.linalg.eigvalsh(np.linalg.solve(factor, half.T))[0])
     return min(1.0, _TO_BOUNDARY / max(-lowest, 1e-300))
+
+
+def bounded_covariance(
+    precision: Array, before: Array, moment: Array
+) -> tuple[Array, bool]:
+    """The covariance, kept within bounds; and whether one step was enough to reach it.
+
+    Bounds are on eigenvalues in units of the covariance before: quadrature points say
+    little about others. And in units of the data's second moment.
+    """
+    factor = cholesky(before)
+    values, vectors = np.linalg.eigh(factor.T @ precision @ factor)
+    least, most = 1.0 / _WIDEST, 1.0 / _NARROWEST
+    free = values[0] > least and values[-1] < most
+    root = factor @ vectors / np.sqrt(np.clip(values, least, most))
+    wanted = root @ root.T
+    covariance, shares = _clipped(wanted, moment, 0.0, _FLAT)
+    return covariance, bool(free or shares.max() > _FLAT)
+
+
+def _clipped(
+    covariance: Array, unit: Array, least: float, most: float
+) -> tuple[Array, Array]:
+    """A covariance with eigenvalues within bounds, in a unit; what they were there."""
+    factor = cholesky(unit)
+    half = np.linalg.solve(factor, covariance)
+    whitened = np.linalg.solve(factor, half.T)
+    scales, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
+    root = factor @ vectors * np.sqrt(np.clip(scales, least, most))
+    return root @ root.T, scales

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.lattice import Cover, extend_covers, place_covers
+from land.density.cover import Cover, extend_covers, place_covers
 from land.density.nodes import (
     Law,
     LogConstant,
@@ -24,10 +24,11 @@ from land.density.nodes import (
     invert,
     summarise,
 )
+from land.fitting.baseline import Baseline, NotWorthwhileError
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step, Work, usable_tangents
 from land.fitting.fidelity import Fidelity
-from land.fitting.precision import solve_precision
+from land.fitting.precision import bounded_covariance, solve_precision
 from land.geodesics import LogMap, log_map
 from land.metrics import EuclideanMetric, Metric
 
@@ -54,8 +55,6 @@ class _Settings:
         Points of final constants are doubled, so many times at most, until the standard
         error of log C is below this: densities then integrate to one within half a
         percent. They leave out the tail of this mass.
-    narrowest, widest : float
-        Bounds of a covariance in one step, in units of the one before.
     placements : int
         Times that a cover is extended or placed anew for a covariance.
     sparse : float
@@ -63,9 +62,6 @@ class _Settings:
         for the model that it was placed for.
     effective_per_dimension : int
         Effective points, for each dimension, without which no covariance is accepted.
-    flat : float
-        Covariances are at most so many times the second moment of their data. The
-        density is then nearly constant on them.
     ridge : float
         Share of the data's average variance that is added to every direction, so that
         data without extent in a direction have a covariance, and none can collapse.
@@ -82,42 +78,15 @@ class _Settings:
     accurate: float = 0.01
     doublings: int = 1
     final_tail: float = 1e-4
-    narrowest: float = 0.1
-    widest: float = 4.0
     placements: int = 10
     sparse: float = 0.3
     effective_per_dimension: int = 3
-    flat: float = 25.0
     ridge: float = 1e-6
     negligible: float = 1e-6
     in_cloud: float = 0.01
 
 
 _SETTINGS = _Settings()
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """A simpler model, which a fit must beat by a margin or is given up.
-
-    Attributes
-    ----------
-    log_densities : ndarray of shape (N,)
-        Of the data, with respect to the reference.
-    margin : float
-        In the mean log density.
-    """
-
-    log_densities: Array
-    margin: float
-
-
-class NotWorthwhileError(Exception):
-    """The search for a start has not beaten the baseline; `gain` says by how much."""
-
-    def __init__(self, gain: float) -> None:
-        super().__init__(f"ahead of the simpler model by {gain:.3g} only")
-        self.gain = gain
 
 
 @dataclass
@@ -394,7 +363,7 @@ class FitProblem:
                 precision = solve_precision(
                     moments[k], nodes, invert(covariances[k]), self.covariance_type
                 )
-                wanted, free = _bounded(precision, covariances[k], moments[k])
+                wanted, free = bounded_covariance(precision, covariances[k], moments[k])
                 # Between too few points a covariance could shrink unseen.
                 if placed[k].effective(invert(wanted)) < self._fewest_effective:
                     continue
@@ -530,31 +499,3 @@ def _normal_constant(covariance: Array) -> LogConstant:
     value = 0.5 * dim * np.log(2.0 * np.pi)
     value += float(np.log(np.diag(cholesky(covariance))).sum())
     return LogConstant(value, 0.0, math.inf, 0, 0, 0)
-
-
-def _bounded(precision: Array, before: Array, moment: Array) -> tuple[Array, bool]:
-    """The covariance, kept within bounds; and whether one step was enough to reach it.
-
-    Bounds are on eigenvalues in units of the covariance before: quadrature points say
-    little about others. And in units of the data's second moment.
-    """
-    factor = cholesky(before)
-    values, vectors = np.linalg.eigh(factor.T @ precision @ factor)
-    least, most = 1.0 / _SETTINGS.widest, 1.0 / _SETTINGS.narrowest
-    free = values[0] > least and values[-1] < most
-    root = factor @ vectors / np.sqrt(np.clip(values, least, most))
-    wanted = root @ root.T
-    covariance, shares = _clipped(wanted, moment, 0.0, _SETTINGS.flat)
-    return covariance, bool(free or shares.max() > _SETTINGS.flat)
-
-
-def _clipped(
-    covariance: Array, unit: Array, least: float, most: float
-) -> tuple[Array, Array]:
-    """A covariance with eigenvalues within bounds, in a unit; what they were there."""
-    factor = cholesky(unit)
-    half = np.linalg.solve(factor, covariance)
-    whitened = np.linalg.solve(factor, half.T)
-    scales, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
-    root = factor @ vectors * np.sqrt(np.clip(scales, least, most))
-    return root @ root.T, scales

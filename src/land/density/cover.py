@@ -1,0 +1,331 @@
+"""Points that cover the mass of a model, with log maps to each: nodes of its constant.
+
+The constant is an integral of exp(-q(x)) over points x, q half the squared Mahalanobis
+length of Log(x). For a smooth function that decays, the sum over a lattice converges
+faster than any power of its spacing. Every point counts once, by its shortest geodesic;
+conjugate points and cut loci need no care. In sharp metrics rays from the mean diverge,
+and quadrature along them misses mass between them; here nothing can be missed.
+
+In many dimensions no lattice is fine enough. Normal draws take its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+from scipy.stats import chi2, norm, qmc
+
+from land.density.lattice import Keys, Lattice, Normal, lay_out, refined
+from land.density.nodes import Law, Nodes, squared_lengths
+from land.geodesics import LogMap
+from land.metrics import Metric
+
+Array = NDArray[np.float64]
+# Log maps from means to points, one list of points for each mean, in one batch; the
+# last argument has results for nearby points, which they start from.
+MapPoints = Callable[[Sequence[Array], Sequence[Array], Sequence[LogMap]], list[LogMap]]
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """How covers are made.
+
+    Attributes
+    ----------
+    most_dimensions : int
+        Beyond, a lattice that covers a normal distribution has too many points.
+    tail : float
+        Mass of a normal distribution beyond the points that are covered.
+    rounds : int
+        In which a cover may grow from its first points.
+    most : int
+        A cover may have so many times the points that were asked for: the mass of a
+        model that needs more is where there are no data.
+    refinements, enough
+        A lattice is refined, so many times at most, if fewer than this share of the
+        points that were asked for lie within reach.
+    """
+
+    most_dimensions: int = 5
+    tail: float = 1e-3
+    rounds: int = 50
+    most: int = 6
+    refinements: int = 2
+    enough: float = 0.8
+
+
+_SETTINGS = _Settings()
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Points that cover the mass of a model, with log maps from its mean.
+
+    Attributes
+    ----------
+    lattice : Lattice or None
+        None in many dimensions, where the points are draws.
+    keys : ndarray of shape (n, D)
+        Of the points on the lattice.
+    points : ndarray of shape (n, D)
+    log_weights : ndarray of shape (n,)
+    logs : LogMap
+    n_asked : int
+        Points that were asked for.
+    n_effective : float
+        Effective number of points for the model that they were placed for.
+    """
+
+    lattice: Lattice | None
+    keys: Keys
+    points: Array
+    log_weights: Array
+    logs: LogMap
+    n_asked: int
+    n_effective: float = 0.0
+
+    @property
+    def full(self) -> bool:
+        """Whether no more points may be added."""
+        return self.lattice is None or (
+            len(self.points) > _SETTINGS.most * self.n_asked
+        )
+
+    def effective(self, precision: Array) -> float:
+        """Effective number of points for a model."""
+        squares = squared_lengths(self.logs.tangents, precision)
+        shares = np.where(self.logs.converged, np.exp(-0.5 * squares), 0.0)
+        return float(shares.sum() ** 2 / max(np.sum(shares**2), 1e-300))
+
+    def nodes(self, metric: Metric, mean: Array, law: Law) -> Nodes:
+        """The points as nodes of a quadrature rule for a law."""
+        logs = self.logs
+        good = logs.converged & np.all(np.isfinite(logs.tangents), axis=1)
+        volumes = np.zeros(len(self.points))
+        if law != "lebesgue":
+            volumes = metric.log_volume(self.points)
+        if law == "paper":
+            # Eq. 7 measures tangents by their normal coordinates, without |det DExp|.
+            volumes = volumes + metric.log_volume(mean) - logs.log_dets
+            good &= np.isfinite(volumes)
+        contrasts = None if self.lattice is None else self._contrasts
+        return Nodes(
+            tangents=np.where(good[:, None], logs.tangents, 0.0),
+            points=self.points,
+            log_weights=self.log_weights,
+            log_volumes=np.where(good, volumes, -np.inf),
+            contrasts=contrasts,
+            n_maps=len(good),
+            n_failed=int(np.sum(~good)),
+        )
+
+    @cached_property
+    def _contrasts(self) -> NDArray[np.int8]:
+        return Lattice.contrasts(self.keys)
+
+
+def is_lattice_fit(dim: int) -> bool:
+    """Whether a lattice can cover a model in so many dimensions."""
+    return dim <= _SETTINGS.most_dimensions
+
+
+def place_covers(
+    metric: Metric,
+    means: Sequence[Array],
+    precisions: Sequence[Array],
+    clouds: Sequence[Array],
+    cloud_logs: Sequence[LogMap],
+    n_points: int,
+    map_points: MapPoints,
+    rng: np.random.Generator,
+    tail: float | None = None,
+) -> list[Cover]:
+    """Cover the mass of models, all in one batch.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    means, precisions
+        The models.
+    clouds, cloud_logs
+        Points that lie where each model has its mass, data or draws, and log maps to
+        them from the mean: first points of a cover are near them.
+    n_points
+        Number of points that a cover should have, about.
+    map_points
+        Computes log maps.
+    rng
+        Randomness of the origins of lattices, or of draws.
+    tail
+        Mass of a normal distribution beyond the points that are covered.
+    """
+    tail = _SETTINGS.tail if tail is None else tail
+    if not len(means):
+        return []
+    if not is_lattice_fit(metric.dim):
+        drawn = [_draws(cloud, n_points, deepcopy(rng)) for cloud in clouds]
+        logs = _map_near(
+            map_points, means, [own[0] for own in drawn], clouds, cloud_logs
+        )
+        no_keys = np.empty((n_points, 0), dtype=np.int64)
+        return [
+            Cover(None, no_keys, *own, log, n_points)
+            for own, log in zip(drawn, logs, strict=True)
+        ]
+    # The same randomness for each: what is alone must be as in company.
+    laid_out = [
+        lay_out(cloud, n_points, _SETTINGS.tail, deepcopy(rng)) for cloud in clouds
+    ]
+    for _ in range(_SETTINGS.refinements + 1):
+        points = [lattice.points(keys) for lattice, keys in laid_out]
+        logs = _map_near(map_points, means, points, clouds, cloud_logs)
+        covers = [
+            Cover(*own, where, np.full(len(where), own[0].log_cell), log, n_points)
+            for own, where, log in zip(laid_out, points, logs, strict=True)
+        ]
+        covers = extend_covers(means, precisions, covers, map_points, tail)
+        covers = [
+            _pruned(cover, precision, tail)
+            for cover, precision in zip(covers, precisions, strict=True)
+        ]
+        if min(len(cover.keys) for cover in covers) > _SETTINGS.enough * n_points:
+            break
+        # The mass fills a part of the cloud only: a finer lattice in that part.
+        laid_out = [
+            refined(cover.lattice, cover.keys, n_points)
+            for cover in covers
+            if cover.lattice is not None
+        ]
+        clouds = [cover.points for cover in covers]
+        cloud_logs = [cover.logs for cover in covers]
+    return covers
+
+
+def extend_covers(
+    means: Sequence[Array],
+    precisions: Sequence[Array],
+    covers: Sequence[Cover],
+    map_points: MapPoints,
+    tail: float | None = None,
+) -> list[Cover]:
+    """Let covers grow until all points within reach have all their neighbours."""
+    covers = list(covers)
+    tail = _SETTINGS.tail if tail is None else tail
+    for _ in range(_SETTINGS.rounds):
+        found = {}
+        for k, (cover, precision) in enumerate(zip(covers, precisions, strict=True)):
+            new = _missing(cover, precision, tail)
+            if len(new[0]):
+                found[k] = new
+        if not found:
+            break
+        chosen = list(found)
+        points = [covers[k].lattice.points(found[k][0]) for k in chosen]  # type: ignore[union-attr]
+        near = [covers[k].logs.take(found[k][1]) for k in chosen]
+        logs = map_points([means[k] for k in chosen], points, near)
+        for k, where, log in zip(chosen, points, logs, strict=True):
+            covers[k] = _joined(covers[k], found[k][0], where, log)
+    return covers
+
+
+def _within_reach(cover: Cover, precision: Array, tail: float) -> NDArray[np.intp]:
+    """Points within reach of the mean, the nearest ones first."""
+    squares = squared_lengths(cover.logs.tangents, precision)
+    squares = np.where(cover.logs.converged, squares, np.inf)
+    reach = max(chi2.isf(tail, len(precision)), squares.min())
+    inner = np.flatnonzero(squares <= reach)
+    return np.asarray(inner[np.argsort(squares[inner], kind="stable")])
+
+
+def _pruned(cover: Cover, precision: Array, tail: float) -> Cover:
+    """The points within reach and their neighbours."""
+    assert cover.lattice is not None
+    inner = cover.keys[_within_reach(cover, precision, tail)]
+    around = cover.lattice.neighbours(inner).reshape(-1, cover.keys.shape[1])
+    wanted = np.concatenate([inner, around])
+    _, label = np.unique(
+        np.concatenate([cover.keys, wanted]), axis=0, return_inverse=True
+    )
+    label = label.reshape(-1)
+    keep = np.flatnonzero(np.isin(label[: len(cover.keys)], label[len(cover.keys) :]))
+    return Cover(
+        cover.lattice,
+        cover.keys[keep],
+        cover.points[keep],
+        cover.log_weights[keep],
+        cover.logs.take(keep),
+        cover.n_asked,
+        cover.effective(precision),
+    )
+
+
+def _missing(
+    cover: Cover, precision: Array, tail: float
+) -> tuple[Keys, NDArray[np.intp]]:
+    """Neighbours of points within reach that the cover lacks, and one point near each.
+
+    The nearest to the mean is taken: its geodesic is a guess for the new one.
+    """
+    if cover.full:
+        return cover.keys[:0], np.empty(0, dtype=np.intp)
+    assert cover.lattice is not None
+    inner = _within_reach(cover, precision, tail)
+    around = cover.lattice.neighbours(cover.keys[inner])
+    parents = np.repeat(inner, around.shape[1])
+    around = around.reshape(-1, cover.keys.shape[1])
+    known = len(cover.keys)
+    _, first = np.unique(
+        np.concatenate([cover.keys, around]), axis=0, return_index=True
+    )
+    new = np.sort(first[first >= known]) - known
+    squares = squared_lengths(cover.logs.tangents[inner], precision)
+    shares = np.exp(-0.5 * squares)
+    at_edge = np.isin(inner, parents[new])
+    if shares[at_edge].sum() < tail * shares.sum():
+        return cover.keys[:0], np.empty(0, dtype=np.intp)
+    return around[new], parents[new]
+
+
+def _joined(cover: Cover, keys: Keys, points: Array, logs: LogMap) -> Cover:
+    assert cover.lattice is not None
+    return Cover(
+        cover.lattice,
+        np.concatenate([cover.keys, keys]),
+        np.concatenate([cover.points, points]),
+        np.full(len(cover.keys) + len(keys), cover.lattice.log_cell),
+        LogMap.concatenate([cover.logs, logs]),
+        cover.n_asked,
+        cover.n_effective,
+    )
+
+
+def _map_near(
+    map_points: MapPoints,
+    means: Sequence[Array],
+    points: Sequence[Array],
+    clouds: Sequence[Array],
+    cloud_logs: Sequence[LogMap],
+) -> list[LogMap]:
+    """Log maps that start from those to the nearest points of clouds."""
+    near = [
+        logs.take(KDTree(cloud).query(own)[1])
+        for own, cloud, logs in zip(points, clouds, cloud_logs, strict=True)
+    ]
+    return map_points(means, points, near)
+
+
+def _draws(
+    cloud: Array, n_points: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Evenly spread normal draws, and the logarithms of their weights."""
+    normal = Normal.around(cloud)
+    uniform = qmc.Sobol(cloud.shape[1], rng=rng).random(n_points)
+    points = normal.points(norm.ppf(np.clip(uniform, 1e-15, 1.0 - 1e-15)))
+    return points, -normal.log_density(points) - np.log(n_points)
