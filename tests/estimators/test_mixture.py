@@ -128,6 +128,7 @@ def rises(model):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the fit did not converge")
 @pytest.mark.parametrize(
     ("name", "count"), [("half_ellipse", 2), ("circle", 3), ("s_curve", 4)]
 )

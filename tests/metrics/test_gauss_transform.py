@@ -5,12 +5,12 @@ import pytest
 
 from land.metrics.gauss_transform import chebyshev_nodes, variances_at_nodes
 
-N_NODES = 6
+NODES, _ = chebyshev_nodes(6)
 
 
 def directly(places, column, row, width):
     """Both local variances at the nodes of a cell, datum by datum."""
-    nodes = 0.5 * (chebyshev_nodes(N_NODES)[0] + 1.0)
+    nodes = 0.5 * (NODES + 1.0)
     x, y = np.meshgrid(column + nodes, row + nodes, indexing="ij")
     squares = (width * (np.stack([x, y], axis=-1)[:, :, None] - places)) ** 2
     weights = np.exp(-0.5 * squares.sum(axis=-1))
@@ -29,8 +29,8 @@ def test_sums_are_those_of_the_data(n, width):
         near = [slice(place - margin, place + margin + 1) for place in (column, row)]
         slots[*near] = 1
     slots[slots > 0] = np.arange(1, slots.sum() + 1)
-    found = variances_at_nodes(places, slots, margin, width, N_NODES)
-    assert found.shape == (slots.max() + 1, N_NODES, N_NODES, 2)
+    found = variances_at_nodes(places, slots, margin, width, NODES)
+    assert found.shape == (slots.max() + 1, 6, 6, 2)
     assert not found[0].any()
     for column, row in np.argwhere(slots)[:: 1 + n // 50]:
         expected = directly(places, column, row, width)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,8 @@ class _Settings:
     ----------
     most_dimensions : int
         Beyond, a lattice that covers a normal distribution has too many points.
-    tail : float
-        Mass of a normal distribution beyond the points that are covered.
+    extent : float
+        Mass of a normal distribution beyond the first points of a cover.
     rounds : int
         In which a cover may grow from its first points.
     most : int
@@ -53,7 +54,7 @@ class _Settings:
     """
 
     most_dimensions: int = 5
-    tail: float = 1e-3
+    extent: float = 1e-3
     rounds: int = 50
     most: int = 6
     refinements: int = 2
@@ -130,6 +131,13 @@ class Cover:
         return Lattice.contrasts(self.keys)
 
 
+class _Cloud(NamedTuple):
+    """Points with log maps from a mean."""
+
+    points: Array
+    logs: LogMap
+
+
 def is_lattice_fit(dim: int) -> bool:
     """Whether a lattice can cover a model in so many dimensions."""
     return dim <= _SETTINGS.most_dimensions
@@ -144,7 +152,8 @@ def place_covers(
     n_points: int,
     map_points: MapPoints,
     rng: np.random.Generator,
-    tail: float | None = None,
+    tail: float,
+    known: Sequence[Cover | None] | None = None,
 ) -> list[Cover]:
     """Cover the mass of models, all in one batch.
 
@@ -165,15 +174,26 @@ def place_covers(
         Randomness of the origins of lattices, or of draws.
     tail
         Mass of a normal distribution beyond the points that are covered.
+    known
+        Other covers with log maps from the same means: geodesics start from the nearest
+        points of both.
     """
-    tail = _SETTINGS.tail if tail is None else tail
     if not len(means):
         return []
+    near = [
+        _Cloud(cloud, logs)
+        if cover is None
+        else _Cloud(
+            np.concatenate([cloud, cover.points]),
+            LogMap.concatenate([logs, cover.logs]),
+        )
+        for cloud, logs, cover in zip(
+            clouds, cloud_logs, known or len(means) * [None], strict=True
+        )
+    ]
     if not is_lattice_fit(metric.dim):
         drawn = [_draws(cloud, n_points, deepcopy(rng)) for cloud in clouds]
-        logs = _map_near(
-            map_points, means, [own[0] for own in drawn], clouds, cloud_logs
-        )
+        logs = _map_near(map_points, means, [own[0] for own in drawn], near)
         no_keys = np.empty((n_points, 0), dtype=np.int64)
         return [
             Cover(None, no_keys, *own, log, n_points)
@@ -181,11 +201,11 @@ def place_covers(
         ]
     # The same randomness for each: what is alone must be as in company.
     laid_out = [
-        lay_out(cloud, n_points, _SETTINGS.tail, deepcopy(rng)) for cloud in clouds
+        lay_out(cloud, n_points, _SETTINGS.extent, deepcopy(rng)) for cloud in clouds
     ]
     for _ in range(_SETTINGS.refinements + 1):
         points = [lattice.points(keys) for lattice, keys in laid_out]
-        logs = _map_near(map_points, means, points, clouds, cloud_logs)
+        logs = _map_near(map_points, means, points, near)
         covers = [
             Cover(*own, where, np.full(len(where), own[0].log_cell), log, n_points)
             for own, where, log in zip(laid_out, points, logs, strict=True)
@@ -203,8 +223,7 @@ def place_covers(
             for cover in covers
             if cover.lattice is not None
         ]
-        clouds = [cover.points for cover in covers]
-        cloud_logs = [cover.logs for cover in covers]
+        near = [_Cloud(cover.points, cover.logs) for cover in covers]
     return covers
 
 
@@ -213,11 +232,10 @@ def extend_covers(
     precisions: Sequence[Array],
     covers: Sequence[Cover],
     map_points: MapPoints,
-    tail: float | None = None,
+    tail: float,
 ) -> list[Cover]:
     """Let covers grow until all points within reach have all their neighbours."""
     covers = list(covers)
-    tail = _SETTINGS.tail if tail is None else tail
     for _ in range(_SETTINGS.rounds):
         found = {}
         for k, (cover, precision) in enumerate(zip(covers, precisions, strict=True)):
@@ -310,13 +328,12 @@ def _map_near(
     map_points: MapPoints,
     means: Sequence[Array],
     points: Sequence[Array],
-    clouds: Sequence[Array],
-    cloud_logs: Sequence[LogMap],
+    clouds: Sequence[_Cloud],
 ) -> list[LogMap]:
     """Log maps that start from those to the nearest points of clouds."""
     near = [
-        logs.take(KDTree(cloud).query(own)[1])
-        for own, cloud, logs in zip(points, clouds, cloud_logs, strict=True)
+        cloud.logs.take(KDTree(cloud.points).query(own)[1])
+        for own, cloud in zip(points, clouds, strict=True)
     ]
     return map_points(means, points, near)
 

@@ -22,7 +22,7 @@ from land.density.cover import Cover, is_lattice_fit, place_covers
 from land.density.lattice import Normal
 from land.density.nodes import Law, invert, log_terms
 from land.geodesics import LogMap, exp_map, log_map
-from land.metrics import EuclideanMetric, Metric
+from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def draw(
     The draws are independent. They are exact if the largest density of a proposal,
     relative to the interpolated one, was among the proposals that were made.
     """
-    if isinstance(metric, EuclideanMetric):
+    if metric.is_flat:
         tangents = rng.standard_normal((n, len(mean))) @ factor.T
         return Draws(mean + tangents, tangents, 1.0)
     target = _Target(metric, mean, factor, law, tol)

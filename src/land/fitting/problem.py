@@ -30,7 +30,7 @@ from land.fitting.estimate import Estimate, Snapshot, Step, Work, usable_tangent
 from land.fitting.fidelity import Fidelity
 from land.fitting.precision import bounded_covariance, solve_precision
 from land.geodesics import LogMap, log_map
-from land.metrics import EuclideanMetric, Metric
+from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
@@ -111,7 +111,8 @@ class FitProblem:
     n_samples: int = 3000
     n_points: int | None = None
     seed: int = 0
-    tol: float = 1e-5
+    tol: float = 1e-4
+    tail: float = 1e-3
     callback: Callable[[Step], None] | None = None
     save_progress: Callable[[dict[str, Any]], None] | None = None
     progress: dict[str, Any] | None = None
@@ -126,7 +127,7 @@ class FitProblem:
     @property
     def is_flat(self) -> bool:
         """Whether the constant is that of a normal distribution."""
-        return isinstance(self.metric, EuclideanMetric)
+        return self.metric.is_flat
 
     @property
     def most_points(self) -> int:
@@ -156,7 +157,12 @@ class FitProblem:
         What is found there is told to the whole problem.
         """
         part = replace(
-            self, n_points=fidelity.n_points, stage=fidelity.stage, whole=self
+            self,
+            n_points=fidelity.n_points,
+            tol=fidelity.map_tol,
+            tail=fidelity.tail,
+            stage=fidelity.stage,
+            whole=self,
         )
         if fidelity.stage == "fit":
             return part, weights, np.arange(len(weights))
@@ -255,12 +261,14 @@ class FitProblem:
         weights: Sequence[Array],
         logs: Sequence[LogMap],
         *,
+        known: Sequence[Cover | None] | None = None,
         n_points: int | None = None,
         final: bool = False,
     ) -> list[Cover]:
         """Quadrature points for models, where their data are.
 
-        Those of `final` constants are such that no fit has adapted itself to.
+        Geodesics start from those to nearby data, or to nearby points of `known`
+        covers. Points of `final` constants are such that no fit has adapted itself to.
         """
         members = [
             np.flatnonzero((own > _SETTINGS.in_cloud * own.max()) & log.converged)
@@ -275,7 +283,8 @@ class FitProblem:
             n_points or self.n_points or self.points_on_the_way,
             self.map_points,
             np.random.default_rng([self.seed, int(final)]),
-            _SETTINGS.final_tail if final else None,
+            _SETTINGS.final_tail if final else self.tail,
+            known,
         )
 
     def second_moment(self, logs: LogMap, weights: Array) -> Array:
@@ -308,7 +317,13 @@ class FitProblem:
             logs = [each.logs for each in old]
             n_points = self.most_points << doubling
             covers = self.covers(
-                means, covariances, own, logs, n_points=n_points, final=True
+                means,
+                covariances,
+                own,
+                logs,
+                known=[found[k].cover for k in waiting],
+                n_points=n_points,
+                final=True,
             )
             parts = zip(waiting, means, covariances, own, logs, covers, strict=True)
             for k, *part in parts:
@@ -375,6 +390,7 @@ class FitProblem:
                 [invert(covariances[k]) for k in waiting],
                 [placed[k] for k in waiting],
                 self.map_points,
+                self.tail,
             )
             for k, cover in zip(waiting, grown, strict=True):
                 if len(cover.points) > len(placed[k].points) and k not in unsettled:
@@ -405,6 +421,7 @@ class FitProblem:
             [covariances[k] for k in sparse],
             [weights[k] for k in sparse],
             [logs[k] for k in sparse],
+            known=[covers[k] for k in sparse],
         )
         for k, cover in zip(sparse, anew, strict=True):
             covers[k] = cover

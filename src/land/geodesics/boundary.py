@@ -69,6 +69,8 @@ def connect(
     max_iter
         Iterations allowed on each mesh.
     """
+    if metric.is_flat:
+        return Connections.straight(bases, targets)
     if len(bases) > _MOST_CURVES:
         parts = np.array_split(np.arange(len(bases)), -(-len(bases) // _MOST_CURVES))
         return Connections.concatenate(

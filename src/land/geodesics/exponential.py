@@ -133,6 +133,14 @@ def integrate(
     In the plane they may end at the first conjugate point.
     """
     n, rows, dim = position.shape
+    if metric.is_flat:
+        return Arrivals(
+            position=position + velocity,
+            velocity=velocity,
+            samples=position[:, None] + times[:, None, None] * velocity[:, None],
+            attempts=np.zeros(n, dtype=np.int64),
+            failed=np.zeros(n, dtype=bool),
+        )
     # Long geodesics first: the last ones to finish then keep nobody waiting.
     speeds = norms(metric.host_tensors(position[:, 0]), velocity[:, 0])
     order = np.argsort(-speeds, kind="stable")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from land.geodesics.batching import Indices, Mask
-from land.geodesics.collocation import PiecewiseCurves
+from land.geodesics.collocation import ORDER, PiecewiseCurves
 from land.geodesics.newton import MOST_DIMENSIONS
 
 Array = NDArray[np.float64]
@@ -72,6 +72,25 @@ class Connections:
             responses=np.tile(np.eye(side), (n, 1, 1)),
             n_iter=np.zeros(n, dtype=np.int64),
             meshes=[],
+        )
+
+    @classmethod
+    def straight(cls, bases: Array, targets: Array) -> Connections:
+        """Straight lines, which are geodesics where the metric is the identity."""
+        found = cls.at_rest(bases)
+        lines = targets - bases
+        shape = (len(lines), 1, ORDER, lines.shape[1])
+        curves = PiecewiseCurves(
+            bases,
+            np.broadcast_to(lines[:, None, None], shape),
+            np.ones((len(lines), 1)),
+        )
+        return replace(
+            found,
+            tangents=lines,
+            end_velocities=lines,
+            lengths=np.linalg.norm(lines, axis=1),
+            meshes=[(np.arange(len(lines)), curves)],
         )
 
     def sample(self, times: Array) -> Array:

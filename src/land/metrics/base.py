@@ -30,6 +30,11 @@ class Metric(abc.ABC):
     dim: int
 
     @property
+    def is_flat(self) -> bool:
+        """Whether geodesics are straight lines at constant speed in coordinates."""
+        return False
+
+    @property
     def landmarks(self) -> NDArray[np.float64] | None:
         """Points of cheap passage through which geodesics may be routed, or None.
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
 from land._validation import check_count
 from land.metrics.base import Metric
@@ -22,9 +24,18 @@ class EuclideanMetric(Metric):
     def __init__(self, dim: int) -> None:
         self.dim = check_count("dim", dim)
 
+    @property
+    def is_flat(self) -> bool:
+        """It is."""
+        return True
+
     def tensor_at(self, point: jax.Array) -> jax.Array:
         """The identity, as its diagonal."""
         return jnp.ones_like(point)
+
+    def host_tensors(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ones."""
+        return np.ones(points.shape)
 
     def __repr__(self) -> str:
         return f"EuclideanMetric(dim={self.dim})"

@@ -33,7 +33,7 @@ def chebyshev_nodes(count: int) -> tuple[Array, Array]:
 
 
 def variances_at_nodes(
-    places: Array, slots: NDArray[np.int32], margin: int, width: float, n_nodes: int
+    places: Array, slots: NDArray[np.int32], margin: int, width: float, nodes: Array
 ) -> Array:
     """Both local variances at the nodes of all cells with a slot, (slots, x, y, 2).
 
@@ -48,10 +48,10 @@ def variances_at_nodes(
         How many cells away data are noticed.
     width : float
         The cells' width in units of the kernel's.
-    n_nodes : int
-        Nodes along each axis of a cell.
+    nodes : ndarray of shape (n_nodes,)
+        Where they are on each axis of a cell, which reaches from -1 to 1.
     """
-    kernels = _kernels(margin, width, n_nodes)
+    kernels, n_nodes = _kernels(margin, width, nodes), len(nodes)
     charges = _charges(places)
     found = np.zeros((int(slots.max()) + 1, n_nodes, n_nodes, 2))
     for column in np.flatnonzero(slots.any(axis=1)).tolist():
@@ -82,8 +82,8 @@ class _Kernels(NamedTuple):
     squares: Array
 
 
-def _kernels(margin: int, width: float, n_nodes: int) -> _Kernels:
-    nodes, sources = (chebyshev_nodes(count)[0] for count in (n_nodes, _SHARES))
+def _kernels(margin: int, width: float, nodes: Array) -> _Kernels:
+    sources, _ = chebyshev_nodes(_SHARES)
     offsets = np.arange(-margin, margin + 1)[:, None, None]
     distances = width * (offsets + 0.5 * (sources - nodes[:, None]))
     weights = np.exp(-0.5 * distances**2)

@@ -109,8 +109,8 @@ class LocalDiagonalMetric(Metric):
         """The same metric, its sums over the data from a table of polynomials.
 
         Only in the plane, and if the table is neither too large nor inaccurate; else
-        the metric itself. h and its first derivatives are right to 1e-10 of h, and
-        their cost does not depend on the number of data.
+        the metric itself. The cost does not depend on the number of data; h is right to
+        1e-9 of the largest h within half a sigma.
         """
         if self.is_tabulated or self.dim != 2:
             return self

@@ -1,12 +1,12 @@
-"""Local variances in the plane, tabulated: polynomials on cells as wide as the kernel.
+"""Local variances in the plane, tabulated: polynomials on quarters of square cells.
 
-Sums of Gaussian kernels are smooth on the scale of sigma. On a square cell as wide as
-sigma the polynomial through 16 x 16 Chebyshev nodes agrees with them to rounding, and
-evaluating it costs the same whatever the number of data.
+Sums of Gaussian kernels are smooth on the scale of sigma. On a square half as wide, the
+polynomial through 10 x 10 Chebyshev nodes is as good as any geodesic needs, and costs
+the same whatever the number of data.
 
-Relative to the local variance, values and first derivatives in units of sigma are right
-to 1e-10. Second derivatives, which only Jacobi fields need, lose more digits to
-rounding: they are right to 1e-8.
+Relative to the largest local variance on that square, values are right to 1e-9, first
+derivatives in units of sigma to 1e-7, and second ones, which only Newton's method and
+Jacobi fields need, to 1e-5.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from land.metrics.gauss_transform import chebyshev_nodes, variances_at_nodes
 
 Array = NDArray[np.float64]
 
-# Width of a cell in units of sigma, and nodes along each axis. For a Gaussian the error
-# is about 2 (WIDTH / 4)^NODES / sqrt(NODES!), which is less than rounding.
-_WIDTH, _NODES = 1.0, 16
-# The table may have so many cells that are not empty (400 MB), and lie in a rectangle
+# Width of a cell in units of sigma; parts of it along each axis, each with a polynomial
+# of so many nodes. For a Gaussian its error is about 2 (w / 4)^n / sqrt(n!) on a part
+# of width w with n nodes.
+_WIDTH, _PARTS, _NODES = 1.0, 2, 10
+# The table may have so many cells that are not empty (640 MB), and lie in a rectangle
 # of so many cells.
 _MOST_CELLS, _MOST_PLACES = 100_000, 2**22
 # Local variances of a cell may differ by this factor: rounding is relative to the
@@ -40,7 +41,8 @@ class VarianceTable(NamedTuple):
 
     origin: jax.Array  # (2,) lower corner of the first cell
     slots: jax.Array  # (columns, rows) which polynomials a cell has; 0: none, no data
-    coefficients: jax.Array  # (slots, a, 2 * _NODES) of T_a(x) T_b(y), columns (b, d)
+    # (slots, parts in x, in y, a, 2 * _NODES) of T_a(x) T_b(y), columns (b, d)
+    coefficients: jax.Array
 
 
 def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | None:
@@ -62,15 +64,20 @@ def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | N
         return None
     slots = np.zeros(noticed.shape, dtype=np.int32)
     slots[noticed] = np.arange(1, np.sum(noticed) + 1)
-    values = variances_at_nodes(places, slots, margin, _WIDTH, _NODES)
+    inside, transform = chebyshev_nodes(_NODES)
+    centers = (2.0 * np.arange(_PARTS) + 1.0) / _PARTS - 1.0
+    nodes = (centers[:, None] + inside / _PARTS).reshape(-1)
+    values = variances_at_nodes(places, slots, margin, _WIDTH, nodes)
     least, most = values.min(axis=(1, 2)), values.max(axis=(1, 2))
     if np.any(most + rho > _MOST_CONTRAST * (least + rho)):
         return None
-    _, transform = chebyshev_nodes(_NODES)
-    found = np.einsum("ap,spqd,bq->sabd", transform, values, transform, optimize=True)
-    coefficients = found.reshape(len(found), _NODES, -1)
+    values = values.reshape(-1, _PARTS, _NODES, _PARTS, _NODES, 2)
+    found = np.einsum(
+        "ap,sxpyqd,bq->sxyabd", transform, values, transform, optimize=True
+    )
+    coefficients = found.reshape(*found.shape[:-2], -1)
     room = [(0, -length % _SHAPES) for length in (len(found), *slots.shape)]
-    coefficients = np.pad(coefficients, [room[0], (0, 0), (0, 0)])
+    coefficients = np.pad(coefficients, [room[0], *(4 * [(0, 0)])])
     parts = (origin, np.pad(slots, room[1:]), coefficients)
     # On the device, in double precision: nobody wants to copy it there for every call.
     with jax.enable_x64(True):
@@ -98,22 +105,23 @@ def variances_from_table(
 
     As `land.metrics.variances` has them: (n, 2), (n, 2, 2), (n, 2, 2, 2).
     """
-    places = (points - table.origin) / _WIDTH
+    places = (points - table.origin) * (_PARTS / _WIDTH)
     corners = jnp.floor(jax.lax.stop_gradient(places))
-    shape = jnp.asarray(table.slots.shape)
+    shape = _PARTS * jnp.asarray(table.slots.shape)
     inside = jnp.all((corners >= 0) & (corners < shape), axis=1)
-    cells = jnp.where(inside[:, None], corners, 0.0).astype(jnp.int32)
+    found = jnp.where(inside[:, None], corners, 0.0).astype(jnp.int32)
+    cells, parts = jnp.divmod(found, _PARTS)
     slots = jnp.where(inside, table.slots[cells[:, 0], cells[:, 1]], 0)
     x = _polynomials(2.0 * (places - corners)[:, 0] - 1.0, order)
     y = _polynomials(2.0 * (places - corners)[:, 1] - 1.0, order)
     # Barriers: fused with what follows, the same rows would be fetched many times.
     barrier: Any = jax.lax.optimization_barrier
-    rows = barrier(table.coefficients[slots])
+    rows = barrier(table.coefficients[slots, parts[:, 0], parts[:, 1]])
     inner = barrier([_combined(factors, rows) for factors in x])
     inner = [each.reshape(-1, _NODES, 2) for each in inner]
 
     def derivative(in_x: int, in_y: int) -> jax.Array:
-        scale = (2.0 / _WIDTH) ** (in_x + in_y)
+        scale = (2.0 * _PARTS / _WIDTH) ** (in_x + in_y)
         return scale * _combined(y[in_y], inner[in_x])
 
     found = [derivative(0, 0)]
