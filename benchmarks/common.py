@@ -83,7 +83,7 @@ def _render_table(table: dict[str, Any]) -> str:
     lines = [table["header"], *table["cells"]]
     columns = []
     for cells, numeric in zip(zip(*lines, strict=True), table["numeric"], strict=True):
-        width = max(map(len, cells))
+        width = max(3, *map(len, cells))
         rule = "-" * (width - 1) + (":" if numeric else "-")
         header, *body = (
             cell.rjust(width) if numeric else cell.ljust(width) for cell in cells

@@ -40,6 +40,8 @@ BETTER = (
 )
 _RIEMANNIAN = ["land", "least_squares"]
 VOLUMES = ("exact", "paper")
+# Points that the models have not seen, for their log densities.
+_N_FRESH = 2000
 
 
 def settings(quick: bool) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def fitted_models(settings: dict[str, Any], pieces: Pieces) -> list[dict[str, An
 
 
 def losses(rows: list[dict], kind: str, volume: str, k: int, name: str = "loss"):
-    """The losses of one model, one for each set."""
+    """The losses, or other numbers, of one model, one for each set."""
     wanted = (kind, "" if kind == "gmm" else volume, k)
     return [
         row[name]
@@ -156,6 +158,8 @@ def _fitted(
             points, _ = model.sample(settings["n_draws"], random_state=seed)
             found["loss_tangent"] = _tangent_loss(model, settings["n_draws"])
         found["loss"] = _loss(points)
+        fresh = make_half_ellipse(_N_FRESH, random_state=1000 + seed)
+        found["held_out"] = float(model.score(fresh))
         found |= _criteria(model, data)
         if drawn:
             found["grid"] = grid_numbers(model, data, settings["grid"])
@@ -222,28 +226,23 @@ def _compare(rows: list[dict], settings: dict, rival: str, most: int) -> tuple:
 
 
 def _table(rows: list[dict], settings: dict) -> str:
-    header = ["model", "volume", *(f"K = {k}" for k in settings["components"])]
-    lines = [
-        [
-            "GMM",
-            "",
-            *(plus_minus(losses(rows, "gmm", "", k)) for k in settings["components"]),
-        ]
-    ]
-    for volume in VOLUMES:
-        for kind in _RIEMANNIAN:
-            for name, extra in (
-                ("loss", ""),
-                ("loss_tangent", ", Exp of normal draws"),
-            ):
-                values = [
-                    plus_minus(losses(rows, kind, volume, k, name))
-                    for k in settings["components"]
-                ]
-                lines.append([STYLES[kind][0] + extra, volume, *values])
+    components = settings["components"]
+    header = ["number", "model", "volume", *(f"K = {k}" for k in components)]
+    lines = []
+    for label, name, models in (
+        ("loss", "loss", STYLES),
+        ("loss, Exp of normal draws", "loss_tangent", _RIEMANNIAN),
+        ("held-out log density", "held_out", STYLES),
+    ):
+        for kind in models:
+            for volume in VOLUMES if kind != "gmm" else ("",):
+                values = [losses(rows, kind, volume, k, name) for k in components]
+                cells = [plus_minus(own) for own in values]
+                lines.append([label, STYLES[kind][0], volume, *cells])
     return (
-        "Mean negative log-likelihood of the models' samples under the true density, "
-        f"mean over {settings['n_sets']} sets ± standard error (paper's volume: "
+        "Loss: mean negative log-likelihood of the models' samples under the true "
+        f"density. Log densities: of {_N_FRESH} fresh points. Mean over "
+        f"{settings['n_sets']} sets ± standard error (paper's volume: "
         f"{settings['paper_sets']} sets).\n\n" + markdown_table(header, lines)
     )
 

@@ -61,7 +61,7 @@ class Device:
 _PROCESSOR = Device(
     curve_points=(2**10,),
     rays=(2**6, 2**10),
-    points=(2**6, 2**9, 2**12),
+    points=(2**6, 2**10),
     pairs=2**22,
     few_data=2**12,
     few_tabulated=100,

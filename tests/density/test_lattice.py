@@ -125,10 +125,10 @@ def test_a_cover_grows_with_the_covariance_and_never_beyond_its_limit(sharp):
     metric, data, mean, covariance = sharp
     cover, map_points = cover_of(metric, mean, covariance, data, 60, tail=1e-2)
     wide = np.linalg.inv(4.0 * covariance)
-    (grown,) = extend_covers([mean], [wide], [cover], map_points)
+    (grown,) = extend_covers([mean], [wide], [cover], map_points, 1e-3)
     assert len(grown.points) > 1.5 * len(cover.points)
     np.testing.assert_array_equal(grown.points[: len(cover.points)], cover.points)
-    (limited,) = extend_covers([mean], [1e-9 * wide], [cover], map_points)
+    (limited,) = extend_covers([mean], [1e-9 * wide], [cover], map_points, 1e-3)
     assert len(limited.points) < 20 * cover.n_asked
 
 

@@ -35,7 +35,8 @@ def flat():
 @pytest.fixture
 def arc():
     data = land.datasets.make_half_ellipse(random_state=0)
-    return problem_for(LocalDiagonalMetric(data, sigma=0.3, rho=1e-3), data)
+    metric = LocalDiagonalMetric(data, sigma=0.3, rho=1e-3).tabulated()
+    return problem_for(metric, data)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -9,6 +9,8 @@ _RANKED_ROWS, _SEARCH_ROWS, _ROWS_PER_DIMENSION = 60, 150, 10
 # Rows of samples of many data, for each component: the optimum of a sample is so near
 # that of all data that one or two steps there reach it.
 _SAMPLES, _MANY_ROWS = (2000, 50_000), 8000
+# Relative error of geodesics: with it objectives are right to the default tolerance.
+_MAP_TOL = 1e-4
 # Both searches end with a tolerance of their own, geodesics are less accurate, and
 # constants leave out a tail: candidates differ by more.
 _SEARCH_TOL, _SEARCH_MAP_TOL, _SEARCH_TAIL = 5e-3, 1e-3, 1e-2
@@ -26,20 +28,20 @@ class Fidelity:
         Quadrature points of each constant.
     tol : float
         Stop when a step is predicted to lower the objective by less than this.
-    stage : {"search", "fit"}
-        The last rung is the fit, what comes before is the search for its start.
     map_tol : float
         Relative error of geodesics.
     tail : float
         Mass that constants may leave out.
+    stage : {"search", "fit"}
+        The last rung is the fit, what comes before is the search for its start.
     """
 
     n_rows: int
     n_points: int
     tol: float
-    stage: str = "search"
-    map_tol: float = 1e-4
+    map_tol: float
     tail: float = 1e-3
+    stage: str = "search"
 
 
 def ladder(
@@ -56,8 +58,9 @@ def ladder(
         )
         for size in (_RANKED_ROWS, _SEARCH_ROWS)
     ]
+    fine = n_points, tol, min(_MAP_TOL, tol)
     for size in _SAMPLES:
         sample = size * n_components
         if n_rows > max(_MANY_ROWS, 2 * sample):
-            rungs.append(Fidelity(sample, n_points, tol))
-    return [*rungs, Fidelity(n_rows, n_points, tol, "fit")]
+            rungs.append(Fidelity(sample, *fine))
+    return [*rungs, Fidelity(n_rows, *fine, stage="fit")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,9 @@ def fit_least_squares(
     n_rows = int(np.sum(weights > 0.0))
     rungs = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, tol)
     for rung in rungs[2:] if max_iter else rungs[-1:]:
-        part, own, _ = problem.at(rung, weights, rng)
+        # The mean tangent is to be short: its errors must be smaller.
+        exact = replace(rung, map_tol=problem.tol)
+        part, own, _ = problem.at(exact, weights, rng)
         variance = Variance(part, own)
         (spot,) = variance.evaluate([mean], [])
         search = Search(spot, own)

@@ -111,7 +111,7 @@ class FitProblem:
     n_samples: int = 3000
     n_points: int | None = None
     seed: int = 0
-    tol: float = 1e-4
+    tol: float = 1e-5
     tail: float = 1e-3
     callback: Callable[[Step], None] | None = None
     save_progress: Callable[[dict[str, Any]], None] | None = None

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
@@ -21,11 +19,9 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import KDTree
 
-from land._device import device, in_blocks
 from land._precision import in_float64
 from land.metrics import Metric
 from land.metrics.host_tensors import norms
-from land.metrics.tensors import squared_norm
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -182,9 +178,12 @@ def segment_lengths(
         n_panels = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
         n_panels = np.clip(n_panels, 1, 64)
     panels = _Panels(starts, ends, pairs, n_panels)
-    sizes = tuple(size // _QUADRATURE for size in device().points)
-    (lengths,) = in_blocks(_panel_lengths, sizes, metric, panels)
-    return np.add.reduceat(lengths, panels.first)
+    at_once = max(1, _COORDINATES // (_QUADRATURE * starts.shape[1]))
+    lengths = [
+        _panel_lengths(metric, *panels[first : first + at_once])
+        for first in range(0, len(panels), at_once)
+    ]
+    return np.add.reduceat(np.concatenate(lengths), panels.first)
 
 
 def _pair_distances(
@@ -224,8 +223,9 @@ class _Panels:
     def __len__(self) -> int:
         return len(self.segment)
 
-    def __getitem__(self, rows: Indices) -> tuple[Array, Array]:
+    def __getitem__(self, some: slice) -> tuple[Array, Array]:
         """Corners (n, D) where the panels begin, and the ways to the next ones."""
+        rows = np.arange(len(self))[some]
         segment = self.segment[rows]
         left, right = (each[segment] for each in self.pairs)
         count = self.counts[segment][:, None]
@@ -235,17 +235,15 @@ class _Panels:
         return corners + position * steps, steps
 
 
-@jax.jit
-def _panel_lengths(metric: Metric, panels: tuple[jax.Array, jax.Array]) -> jax.Array:
+def _panel_lengths(metric: Metric, corners: Array, steps: Array) -> Array:
     """Metric lengths of short straight segments by Gauss quadrature."""
-    corners, steps = panels
     nodes, weights = leggauss(_QUADRATURE)
     fractions, weights = (nodes[:, None] + 1.0) / 2.0, weights / 2.0
     points = corners[:, None] + fractions * steps[:, None]
-    flat = metric.tensor_batch(points.reshape(-1, corners.shape[1]))
+    flat = metric.host_tensors(points.reshape(-1, corners.shape[1]))
     tensors = flat.reshape(*points.shape[:2], *flat.shape[1:])
-    along = jnp.broadcast_to(steps[:, None], points.shape)
-    return jnp.sqrt(squared_norm(tensors, along)) @ weights
+    along = np.broadcast_to(steps[:, None], points.shape)
+    return np.asarray(norms(tensors, along) @ weights)
 
 
 def distinct_rows(rows: Array) -> tuple[Indices, Indices]:

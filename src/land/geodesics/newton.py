@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import device, in_blocks
+from land._device import in_blocks
 from land.geodesics.batching import Indices, Mask
 from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
 from land.geodesics.equation import acceleration_and_tensor
@@ -35,8 +35,8 @@ MOST_DIMENSIONS = 6
 _MOST_STEPS = 8
 # Elements that are looked after at once.
 _MOST_ELEMENTS = 1024
-# Few curves that are left over take a block smaller by this factor.
-_FEW = 8
+# Elements for which the device computes equations at once: one program for all meshes.
+_BLOCK = 64
 # A step longer than this, or than the one before, shows that the curve is too far from
 # a geodesic.
 _LONGEST = 0.5
@@ -170,13 +170,11 @@ def _step(
     n, elements, order, dim = rates.shape
     spans = WEIGHTS @ rates
     starts = np.cumsum(spans, axis=1) - spans
-    block = min(device().curve_points) // order
-    blocks = (block // _FEW, block)
     rows = [
         each.reshape(n * elements, *each.shape[2:])
         for each in (bases[:, None] + starts, starts, rates, widths)
     ]
-    systems, forces, tensors = in_blocks(_equations, blocks, metric, *rows)
+    systems, forces, tensors = in_blocks(_equations, (_BLOCK,), metric, *rows)
     answers = _solve(systems, forces)
     states = _states(answers.reshape(n, elements, order, dim, 2 * dim + 1), widths)
     jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
