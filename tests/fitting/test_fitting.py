@@ -207,6 +207,7 @@ def test_the_gradient_in_any_dimension_for_any_metric(dim, full):
     assert maps == 0
 
 
+@pytest.mark.nightly
 def test_the_gradient_of_the_paper_is_that_of_its_objective(arc):
     gradient, slopes, _ = gradient_and_differences(
         arc.metric, arc.data[:100], 6000, law="paper"
@@ -230,7 +231,7 @@ def test_steps_never_increase_the_objective(arc):
     likelihood = Likelihood(arc)
     (search,) = likelihood.start([np.array([1.0, 1.35])], uniform(arc))
     objectives = [search.spot.objective]
-    for _ in range(4):
+    for _ in range(2):
         advance(likelihood, [search], 1e-4)
         objectives.append(search.spot.objective)
     assert np.all(np.diff(objectives) <= 0.0)

@@ -99,7 +99,13 @@ def test_mnist_digit_one(n_components, data_folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clip", ["22_16", "09_01"], ids=["jumping_jacks", "run"])
+@pytest.mark.parametrize(
+    "clip",
+    [
+        pytest.param("22_16", id="jumping_jacks"),
+        pytest.param("09_01", id="run", marks=pytest.mark.nightly),
+    ],
+)
 def test_mocap(clip, data_folder):
     joints = load(data_folder, "cmu_mocap_bvh.npz", f"{clip}_joints")
     data = principal_components(joints.reshape(len(joints), -1), 3)[:N_DATA]

@@ -22,6 +22,7 @@ def rows_of(report, dataset, metric):
     }
 
 
+@pytest.mark.nightly
 def test_every_fit_ended_well(report):
     assert len(report.rows) == 2 * 2 * 3
     for row in report.rows:
@@ -29,6 +30,7 @@ def test_every_fit_ended_well(report):
     assert sum(row["converged"] for row in report.rows) >= 10
 
 
+@pytest.mark.nightly
 def test_densities_and_percentiles_are_those_of_the_data(report):
     for row in report.rows:
         data = means.DATASETS[row["dataset"]](60, random_state=0)
@@ -40,6 +42,7 @@ def test_densities_and_percentiles_are_those_of_the_data(report):
         assert row["distance_to_nearest_datum"] == pytest.approx(deltas.min())
 
 
+@pytest.mark.nightly
 def test_maximum_likelihood_is_likelier_than_least_squares(report):
     for dataset in means.DATASETS:
         for metric in ("auto", "wide"):
@@ -55,6 +58,7 @@ def test_what_percentiles_say(land_mean, least_squares, word):
     assert means.verdict(land_mean, least_squares) == word
 
 
+@pytest.mark.nightly
 def test_verdicts_follow_from_percentiles(report):
     assert len(report.verdicts) == 2 * 2
     for dataset in means.DATASETS:
@@ -68,6 +72,7 @@ def test_verdicts_follow_from_percentiles(report):
             }
 
 
+@pytest.mark.nightly
 def test_the_claim_fails_on_the_circle_as_printed(report):
     """With a wide metric the likelihood as printed prefers the empty centre."""
     rows = rows_of(report, "circle", "wide")

@@ -35,6 +35,7 @@ def poses(smoke):
     return smoke("mocap", data=True, **tiny, clips=["22_16"], drawn=["22_16"])
 
 
+@pytest.mark.nightly
 def test_poses(poses, data_folder):
     assert len(poses.rows) == 4
     clip = load_mocap("22_16", data_home=data_folder)
@@ -89,6 +90,7 @@ def times(smoke):
     return smoke("scalability", data=True, **tiny, raw=[])
 
 
+@pytest.mark.nightly
 def test_times(times):
     assert [row["dim"] for row in times.rows] == [2, 10, 30]
     for row in times.rows:

@@ -115,6 +115,7 @@ def clusters(smoke):
     return smoke("clustering", **tiny, sigma=0.3, n_points=60)
 
 
+@pytest.mark.nightly
 def test_clusters(clusters):
     assert len(clusters.rows) == 6
     for row in clusters.rows:
@@ -124,6 +125,7 @@ def test_clusters(clusters):
         assert row["held_out"] < 0.0
 
 
+@pytest.mark.nightly
 def test_clusters_of_gaussians_are_scikit_learns(clusters):
     data, labels = land.datasets.make_two_moons(60, random_state=0)
     model = GaussianMixture(2, n_init=10, random_state=0).fit(data)
@@ -160,6 +162,7 @@ def constants(smoke):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("volume", constant.VOLUMES)
 def test_all_ways_to_the_constant_agree(constants, volume):
     found = getattr(constants, volume)
@@ -172,6 +175,7 @@ def test_all_ways_to_the_constant_agree(constants, volume):
     assert np.abs(plain[:, 1]).mean() > np.abs(rays[:, 1]).mean()
 
 
+@pytest.mark.nightly
 def test_the_two_volumes_have_different_constants(constants):
     values = [
         getattr(constants, volume)["trapezoid"]["log_constant"]
