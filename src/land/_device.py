@@ -113,11 +113,20 @@ def in_blocks(
     when they are taken.
     """
     n = len(rows[0])
-    parts = []
+    counts, parts = [], []
     for start in range(0, n, max(sizes)):
         count = min(max(sizes), n - start)
         size = next(size for size in sizes if count <= size)
-        taken = np.minimum(np.arange(start, start + size), n - 1)
-        found = jax.tree.leaves(function(fixed, *(each[taken] for each in rows)))
-        parts.append([np.asarray(each)[:count] for each in found])
-    return [np.concatenate(each) for each in zip(*parts, strict=True)]
+        some: Any = slice(start, start + size)
+        if count < size:
+            some = np.minimum(np.arange(start, start + size), n - 1)
+        found = function(fixed, *(each[some] for each in rows))
+        counts.append(count)
+        parts.append(jax.tree.leaves(found))
+    # Blocks are computed side by side; only now does anybody wait for them.
+    return [
+        np.concatenate(
+            [np.asarray(each)[:count] for each, count in zip(own, counts, strict=True)]
+        )
+        for own in zip(*parts, strict=True)
+    ]

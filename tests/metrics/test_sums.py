@@ -165,7 +165,7 @@ def nightly(value):
 MAKERS = sorted(name for name in dir(land.datasets) if name.startswith("make_"))
 
 
-@pytest.mark.parametrize("width", [0.01, nightly(0.1), 0.5, nightly(3.0)])
+@pytest.mark.parametrize("width", [0.01, nightly(0.1), nightly(0.5), nightly(3.0)])
 @pytest.mark.parametrize("maker", MAKERS)
 @FORMS
 def test_every_data_set(form, maker, width):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,8 @@ def fit_maximum_likelihood(
         _Descent,
         max_iter,
     )
-    (estimate,) = problem.verify([model.searches[0].spot], [weights])
+    final = replace(problem, tol=rungs[-1].map_tol)
+    (estimate,) = final.verify([model.searches[0].spot], [weights])
     problem.record(estimate.objective, [estimate])
     return estimate, model.converged
 

@@ -9,7 +9,7 @@ likelihood.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -132,7 +132,8 @@ def fit_mixture(
     )
     mixture = model.mixture
     shares = _component_weights(weights, mixture.responsibilities)
-    verified = problem.verify(mixture.estimates, shares)
+    final = replace(problem, tol=rungs[-1].map_tol)
+    verified = final.verify(mixture.estimates, shares)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
     return mixture, model.converged

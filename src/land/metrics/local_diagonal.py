@@ -115,7 +115,7 @@ class LocalDiagonalMetric(Metric):
         if self.is_tabulated or self.dim != 2:
             return self
         metric = object.__new__(LocalDiagonalMetric)
-        metric.__dict__ |= vars(self)
+        metric.__dict__ |= {k: v for k, v in vars(self).items() if k != "_leaves"}
         if self._is_far:
             metric._about_center = self._about_center.tabulated()
             return metric if metric.is_tabulated else self
@@ -187,8 +187,15 @@ class LocalDiagonalMetric(Metric):
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
         """Everything the evaluation needs, as arguments of compiled functions."""
-        leaves = (self.center, self.sigma, self.rho, self._sums, self._table)
-        return leaves, self.dim
+        return self._leaves, self.dim
+
+    @cached_property
+    def _leaves(self) -> tuple[Any, ...]:
+        """Arrays on the device: nobody wants to copy them there for every call."""
+        sums = self._sums if self._table is None else None
+        leaves = (self.center, self.sigma, self.rho, sums, self._table)
+        with jax.enable_x64(True):
+            return jax.device_put(jax.tree.map(np.asarray, leaves))
 
     @classmethod
     def tree_unflatten(cls, dim: int, leaves: Any) -> LocalDiagonalMetric:
@@ -196,6 +203,7 @@ class LocalDiagonalMetric(Metric):
         metric = object.__new__(cls)
         metric.dim = dim
         metric.center, metric.sigma, metric.rho, metric._sums, metric._table = leaves
+        metric.__dict__["_leaves"] = leaves
         return metric
 
 

@@ -37,12 +37,15 @@ _SHAPES = 256
 
 
 class VarianceTable(NamedTuple):
-    """Polynomials for the local variances, in units of sigma."""
+    """Polynomials for the local variances, in units of sigma.
 
-    origin: jax.Array  # (2,) lower corner of the first cell
-    slots: jax.Array  # (columns, rows) which polynomials a cell has; 0: none, no data
+    Fields are NumPy arrays on the way in and JAX arrays inside.
+    """
+
+    origin: Any  # (2,) lower corner of the first cell
+    slots: Any  # (columns, rows) which polynomials a cell has; 0: none, no data
     # (slots, parts in x, in y, a, 2 * _NODES) of T_a(x) T_b(y), columns (b, d)
-    coefficients: jax.Array
+    coefficients: Any
 
 
 def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | None:
@@ -78,10 +81,7 @@ def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | N
     coefficients = found.reshape(*found.shape[:-2], -1)
     room = [(0, -length % _SHAPES) for length in (len(found), *slots.shape)]
     coefficients = np.pad(coefficients, [room[0], *(4 * [(0, 0)])])
-    parts = (origin, np.pad(slots, room[1:]), coefficients)
-    # On the device, in double precision: nobody wants to copy it there for every call.
-    with jax.enable_x64(True):
-        return VarianceTable(*(jnp.asarray(part) for part in parts))
+    return VarianceTable(origin, np.pad(slots, room[1:]), coefficients)
 
 
 def _have_data_within(
