@@ -1,13 +1,12 @@
-"""Jacobi fields along rays: how the exponential map stretches, and the Hessian.
+"""Jacobi fields along rays: how the exponential map stretches, and conjugate points.
 
 A ray t -> Exp(t v) with a frame that is parallel along it, its first vector tangent to
 the ray, has two families of Jacobi fields across: S with S(0) = 0, S'(0) = I and C with
 C(0) = I, C'(0) = 0. In normal coordinates the derivative of the exponential map at t v
-is one along the ray and S(t) / t across it, and the Hessian of half the squared
-distance to Exp(t v), as a function of the base, is one along and t S^-1 C across.
+is one along the ray and S(t) / t across it; at a conjugate point S^-1 C jumps.
 
-In the plane both are solutions of one scalar equation. In more dimensions they are
-followed in coordinates; only directions across the ray are.
+In the plane S solves one scalar equation. In more dimensions both families are followed
+in coordinates; only directions across the ray are.
 """
 
 from __future__ import annotations
@@ -35,20 +34,14 @@ class Rays:
     log_dets : ndarray of shape (n, k)
         log|det DExp(t v)| in normal coordinates: of the volume of the manifold with
         respect to that of the tangent space.
-    hessians : ndarray of shape (n, k, D - 1, D - 1)
-        Across the rays, of half the squared distance from the base to the point.
     conjugate : ndarray of shape (n, k)
         Whether a conjugate point lies on the way, past which no ray is shortest.
-    across : ndarray of shape (n, D, D - 1)
-        Orthonormal vectors at the bases that the hessians speak of, as columns.
     failed : ndarray of shape (n,)
     """
 
     points: Array
     log_dets: Array
-    hessians: Array
     conjugate: Mask
-    across: Array
     failed: Mask
 
 
@@ -87,7 +80,7 @@ def follow_rays(
         found = _in_the_plane(arrivals, times)
     else:
         found = _in_coordinates(metric, points, arrivals.samples[:, :, 1:], times)
-    return Rays(points, *found, across, arrivals.failed)
+    return Rays(points, *found, arrivals.failed)
 
 
 def transverse_frames(tensors: Array, rays: Array) -> Array:
@@ -113,18 +106,16 @@ def transverse_frames(tensors: Array, rays: Array) -> Array:
     return np.linalg.solve(factors.transpose(0, 2, 1), np.eye(dim)[:, 1:] - outer)
 
 
-def _in_the_plane(arrivals: Arrivals, times: Array) -> tuple[Array, Array, Mask]:
-    s, c = np.moveaxis(arrivals.samples[:, :, 1], 2, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+def _in_the_plane(arrivals: Arrivals, times: Array) -> tuple[Array, Mask]:
+    s = arrivals.samples[:, :, 1, 0]
+    with np.errstate(divide="ignore"):
         log_dets = np.log(np.abs(s) / times)
-        hessians = times * c / s
-    conjugate = np.logical_or.accumulate(s <= 0.0, axis=1)
-    return log_dets, hessians[:, :, None, None], conjugate
+    return log_dets, np.logical_or.accumulate(s <= 0.0, axis=1)
 
 
 def _in_coordinates(
     metric: Metric, points: Array, fields: Array, times: Array
-) -> tuple[Array, Array, Mask]:
+) -> tuple[Array, Mask]:
     """From fields (n, k, 2 D - 2, D) in coordinates."""
     n, k, _, dim = fields.shape
     flat = points.reshape(-1, dim)
@@ -144,7 +135,7 @@ def _in_coordinates(
         ratios = np.linalg.solve(triangles, basis.swapaxes(2, 3) @ steady)
         ratios = np.where(singular[..., None, None], np.inf, ratios)
     conjugate = np.logical_or.accumulate(_jumps(ratios, times) | singular, axis=1)
-    return log_dets, times[:, None, None] * ratios, conjugate
+    return log_dets, conjugate
 
 
 def _jumps(ratios: Array, times: Array) -> Mask:
