@@ -151,3 +151,18 @@ def test_models_of_more_dimensions_are_refused(ax):
         plot_density(space, ax)
     with pytest.raises(ValueError, match="2 dimensions"):
         density_grid(space, limits=[[0, 1], [0, 1]])
+
+
+def test_contours_beside_a_cliff_stay_where_the_density_is(ax):
+    """Splines of logarithms that fall by hundreds overshoot, also where all is low."""
+
+    class Cliff:
+        def score_samples(self, X):
+            inside = np.abs(X[:, 1] - 0.4 * X[:, 0]) < 0.5
+            return np.where(inside, -2.0 * X[:, 0] ** 2, -400.0)
+
+    lattice = density_grid(Cliff(), limits=[[-3, 3], [-3, 3]], grid=30)
+    contours = plot_grid(lattice, ax, levels=[0.02], filled=False)
+    ends = np.concatenate(contours.allsegs[0])[:, 0]
+    cell = lattice.x[1] - lattice.x[0]
+    assert np.abs(ends).max() < np.sqrt(-0.5 * np.log(0.02)) + cell

@@ -31,6 +31,8 @@ SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
 _REACH = 3.0
 # Points along each axis that make contours smooth to the eye.
 _SMOOTH = 240
+# Logarithms of densities are cut off so far below the highest: no contour is there.
+_DEEPEST = 15.0
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
@@ -223,18 +225,29 @@ def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
 def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
     """The density on a finer lattice, by splines of its logarithm.
 
-    Contours of a coarse one are polygons. It stays as it is where densities are unknown
-    or zero, which splines do not bridge.
+    Contours of a coarse one are polygons. It stays as it is where densities are
+    unknown, which splines do not bridge. Beside cliffs splines overshoot: no value may
+    be larger than at the corners of its cell.
     """
     x, y, density, _ = lattice
-    known = not np.ma.is_masked(density) and np.all(density > 0.0)
-    if not known or min(len(x), len(y)) < 4:
+    if np.ma.is_masked(density) or min(len(x), len(y)) < 4 or not density.any():
         return x, y, density
-    spline = RectBivariateSpline(y, x, np.log(np.ma.getdata(density)))
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.ma.getdata(density))
+    logs = np.maximum(logs, logs.max() - _DEEPEST)
     fine_x, fine_y = (
         np.linspace(each[0], each[-1], max(_SMOOTH, len(each))) for each in (x, y)
     )
-    return fine_x, fine_y, np.exp(spline(fine_y, fine_x))
+    rows = np.maximum(logs[:-1], logs[1:])
+    tops = np.maximum(rows[:, :-1], rows[:, 1:])
+    cells = np.ix_(
+        *(
+            np.clip(np.searchsorted(each, fine) - 1, 0, len(each) - 2)
+            for each, fine in ((y, fine_y), (x, fine_x))
+        )
+    )
+    values = RectBivariateSpline(y, x, logs)(fine_y, fine_x)
+    return fine_x, fine_y, np.exp(np.minimum(values, tops[cells]))
 
 
 def _add_colorbar(artist: QuadContourSet, which: str, shares: bool) -> None:
