@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 import land
 from land import plotting
 
-X = land.datasets.make_half_ellipse(300, random_state=0)
+X = land.datasets.make_half_ellipse(600, random_state=0)
 train, test = X[::2], X[1::2]  # the rows are in random order
 model = land.LAND(n_samples=600, random_state=0).fit(train)
 normal = GaussianMixture(1).fit(train)
@@ -25,7 +25,7 @@ figure, (left, middle, right) = plt.subplots(
 )
 limits = [[-5.3, 5.3], [-1.4, 2.6]]
 plotting.plot_metric(model.metric_, left, limits=limits)
-plotting.plot_responsibilities(model, train, left, max_curves=40)
+plotting.plot_responsibilities(model, train[::8], left)
 plotting.plot_density(model, middle, grid=40, limits=limits)
 plotting.plot_covariance(model, middle)
 plotting.plot_density(normal, right, limits=limits)

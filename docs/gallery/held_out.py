@@ -2,7 +2,7 @@
 Held-out likelihood: two references
 ===================================
 
-The models are fitted to 150 points of a half-ellipse and score 150 others by the log
+The models are fitted to 300 points of a half-ellipse and score 300 others by the log
 density with respect to dx. `reference` says what the exponential of the LAND is a
 density of. With respect to dx, the default, the mass is on the data (left). With
 respect to the metric's volume, as in the paper, some of it is beside the data (middle),
@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 import land
 from land import plotting
 
-X = land.datasets.make_half_ellipse(300, random_state=0)
+X = land.datasets.make_half_ellipse(600, random_state=0)
 train, test = X[::2], X[1::2]  # the rows are in random order
 effort = {"n_samples": 600, "random_state": 0}
 models = {
