@@ -8,9 +8,8 @@ import land
 from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, fit_one
 from land.fitting import fidelity as fitting_fidelity
 from land.fitting.descent import Search, advance, descend
-from land.fitting.gradient import mean_gradients
 from land.fitting.least_squares import Variance
-from land.fitting.maximum_likelihood import Likelihood
+from land.fitting.likelihood import Likelihood, local_model
 from land.fitting.precision import solve_precision
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
@@ -56,7 +55,7 @@ def test_least_squares_in_flat_space_is_mean_and_covariance(flat, weighted):
 def intrinsic_mean(problem, start, tol):
     variance = Variance(problem, uniform(problem))
     (spot,) = variance.evaluate([start], [])
-    search = Search(spot, variance.weights)
+    search = Search(spot, variance.weights, radius=0.5)
     descend(variance, [search], 100, tol, lambda spot: None)
     return search
 
@@ -146,7 +145,7 @@ def gradient_and_differences(metric, data, n_samples, law="riemannian"):
     mean = middle + 0.1 * data.std(axis=0)
     (at,) = problem.profile([mean], [weights], problem.log_maps([mean]))
     before = problem.work.log_maps
-    ((gradient, _),) = mean_gradients(problem, [at], [weights])
+    _, gradient = local_model(problem, at, weights)(np.zeros(len(mean)))
     maps = problem.work.log_maps - before
     frame, step, slopes = np.linalg.cholesky(at.covariance), 2e-3, []
     for column in frame.T:
@@ -219,17 +218,33 @@ def test_the_gradient_of_the_paper_is_that_of_its_objective(arc):
 def test_several_searches_do_not_disturb_each_other(arc):
     weights, likelihood = uniform(arc), Likelihood(arc)
     means = [np.array([0.6, 1.35]), np.array([-1.0, 1.3])]
-    together = likelihood.start(means, weights)
+    together = likelihood.start(means, 2 * [weights])
     advance(likelihood, together, 1e-4)
     for mean, search in zip(means, together, strict=True):
-        (alone,) = likelihood.start([mean], weights)
+        (alone,) = likelihood.start([mean], [weights])
         advance(likelihood, [alone], 1e-4)
         np.testing.assert_allclose(alone.spot.mean, search.spot.mean, atol=1e-3)
 
 
+def test_the_model_of_the_objective_is_right_beyond_its_gradient():
+    """It foresees most of what a linear model gets wrong."""
+    data = 0.3 * np.random.default_rng(0).normal(size=(40, 2)) + 0.2
+    problem = problem_for(curved(2, True), data, tol=1e-8)
+    likelihood = Likelihood(problem)
+    (search,) = likelihood.start([data.mean(axis=0) + 0.1], [uniform(problem)])
+    model = likelihood.local_model(search)
+    _, gradient = model(np.zeros(2))
+    step = -0.3 * np.linalg.cholesky(search.spot.covariance) @ np.array([0.6, 0.8])
+    (after,) = likelihood.evaluate([search.spot.mean + step], [search])
+    change = after.objective - search.spot.objective
+    value, _ = model(step)
+    assert abs(value - change) < 0.2 * abs(gradient @ step - change)
+    assert abs(gradient @ step - change) > 0.01
+
+
 def test_steps_never_increase_the_objective(arc):
     likelihood = Likelihood(arc)
-    (search,) = likelihood.start([np.array([1.0, 1.35])], uniform(arc))
+    (search,) = likelihood.start([np.array([1.0, 1.35])], [uniform(arc)])
     objectives = [search.spot.objective]
     for _ in range(2):
         advance(likelihood, [search], 1e-4)
@@ -241,7 +256,7 @@ def test_steps_never_increase_the_objective(arc):
 def test_a_constant_that_is_hardly_known_attracts_nobody(arc):
     """Rays that miss most of the volume make log C small, and its error large."""
     likelihood = Likelihood(arc)
-    (search,) = likelihood.start([np.array([1.0, 1.35])], uniform(arc))
+    (search,) = likelihood.start([np.array([1.0, 1.35])], [uniform(arc)])
     spot = search.spot
     poor = land.LogConstant(**vars(spot.log_constant) | {"stderr": 0.5})
     assert likelihood.reliable(spot, spot)

@@ -1,15 +1,15 @@
-"""The one optimiser: quasi-Newton descent of means along geodesics.
+"""The one optimiser: a trust-region descent of means along geodesics.
 
-Objectives hand over values, gradients and an approximate second derivative at a mean;
-L-BFGS corrects the latter by what steps have shown. All of that is in coordinates, only
-the steps are geodesics, which follow the data where straight steps would leave them.
-Several independent searches advance in lockstep, so that their geodesics share batches.
+Objectives hand over a model of themselves near a mean, a function of the step that
+takes no geodesics. Within a radius in which it has been right it is minimised, and the
+step is taken along a geodesic, which follows the data where a straight one would leave
+them. Several independent searches advance in lockstep: their geodesics share batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,40 +19,44 @@ from land.geodesics import LogMap, exp_map
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
-Pair = tuple[Array, Array]  # a step, and the change of the gradient along it
+# From a step, in coordinates, to the change of the objective and its gradient.
+LocalModel = Callable[[Array], tuple[float, Array]]
 
 
 @dataclass(frozen=True)
 class _Settings:
-    """What the line search and L-BFGS go by.
+    """What the trust region goes by.
 
     Attributes
     ----------
-    longest_step : float
-        In standard deviations: farther away the second derivative is another one.
-    armijo : float
-        Share of the predicted fall that a step must bring.
+    first_radius : float
+        In standard deviations of the distribution.
+    shrink, grow : float
+        Factors of the radius where the model promises too much, and where it is right.
+    poor, good : float
+        Shares of the promised fall that tell which of the two it is.
     trials : int
-        Of a line search.
-    memory : int
-        Pairs that are remembered.
-    curved : float
-        Smallest cosine between a step and the change of the gradient to learn from.
-    least, most : float
-        Bounds of the second derivative, in units of the one of flat space.
+        Steps that are tried from one mean.
+    inner_steps, inner_gain
+        Minimisation of the model ends after so many steps, or when the next one would
+        gain less than this share of what was gained.
+    armijo : float
+        Share of the fall that a slope promises which a step in the model must bring.
     outrun : float
-        A search is given up if the leader is ahead by this many times the fall that its
-        next step promises.
+        A search is given up if the leader is ahead by this many times the fall that
+        its next step promises.
     """
 
-    longest_step: float = 1.0
+    first_radius: float = 0.5
+    shrink: float = 0.3
+    grow: float = 2.0
+    poor: float = 0.25
+    good: float = 0.7
+    trials: int = 5
+    inner_steps: int = 30
+    inner_gain: float = 1e-2
     armijo: float = 1e-4
-    trials: int = 6
-    memory: int = 6
-    curved: float = 1e-3
-    least: float = 0.1
-    most: float = 10.0
-    outrun: float = 1.5
+    outrun: float = 3.0
 
 
 _SETTINGS = _Settings()
@@ -76,64 +80,20 @@ class Spot(Protocol):
 
 @dataclass
 class Search:
-    """One descending mean, and what was learned on its way."""
+    """One descending mean."""
 
     spot: Any
     weights: Array
-    memory: list[Pair] = field(default_factory=list)
-    gradient: Array | None = None
-    curvature: Array | None = None  # second derivative, bounded
-    departure: Pair | None = None  # mean and gradient before the last step
+    radius: float
+    model: LocalModel | None = None  # at the spot
+    step: Array | None = None  # what the model wants
+    size: float = 0.0  # of that step, in units of the radius
+    promise: float = np.inf  # fall of the objective that it promises
     converged: bool = False
-
-    def receive(self, gradient: Array, curvature: Array, unit: Array) -> None:
-        """Take the derivatives here, and learn from the change along the last step.
-
-        `unit` is the covariance in which steps are measured; in flat space the second
-        derivative is its inverse.
-        """
-        self.curvature = _bounded(curvature, unit)
-        if self.departure is not None:
-            step = self.spot.mean - self.departure[0]
-            change = gradient - self.departure[1]
-            size = np.sqrt(
-                step @ np.linalg.solve(unit, step) * (change @ unit @ change)
-            )
-            if step @ change > _SETTINGS.curved * size:
-                self.memory = [*self.memory, (step, change)][-_SETTINGS.memory :]
-        self.gradient, self.departure = gradient, None
-
-    def direction(self) -> Array:
-        """The quasi-Newton direction."""
-        assert self.gradient is not None
-        assert self.curvature is not None
-        vector, shares = self.gradient, []
-        for step, change in reversed(self.memory):
-            share = (step @ vector) / (step @ change)
-            shares.append(share)
-            vector = vector - share * change
-        found = np.linalg.solve(self.curvature, vector)
-        for (step, change), share in zip(self.memory, reversed(shares), strict=True):
-            found = found + (share - change @ found / (step @ change)) * step
-        if self.gradient @ found <= 0.0:
-            self.memory = []
-            found = np.linalg.solve(self.curvature, self.gradient)
-        return np.asarray(-found)
-
-    def accept(self, spot: Spot) -> None:
-        """Move."""
-        assert self.gradient is not None
-        self.departure = (self.spot.mean, self.gradient)
-        self.spot, self.gradient = spot, None
-
-    def reject(self) -> None:
-        """No step helped: forget what was learned, or end if that is nothing."""
-        self.converged = not self.memory
-        self.memory = []
 
     def renewed(self, spot: Spot, weights: Array) -> Search:
         """The search from a new evaluation of the same mean."""
-        return replace(self, spot=spot, weights=weights, gradient=None, converged=False)
+        return Search(spot, weights, self.radius)
 
 
 class Objective(Protocol):
@@ -146,10 +106,8 @@ class Objective(Protocol):
     ) -> Sequence[Spot]:
         """Values at means near those of the searches."""
 
-    def differentiate(
-        self, searches: Sequence[Search]
-    ) -> Sequence[tuple[Array, Array]]:
-        """Gradients and approximate second derivatives, in coordinates."""
+    def local_model(self, search: Search) -> LocalModel:
+        """The objective near the mean of a search."""
 
     def unit(self, spot: Any) -> Array:
         """Covariance in which steps are measured."""
@@ -159,6 +117,11 @@ class Objective(Protocol):
 
     def reliable(self, spot: Any, before: Any) -> bool:
         """Whether the value is known well enough to go there."""
+
+
+def first_radius(metric: Metric) -> float:
+    """Radius of a trust region, in standard deviations; in flat space there is none."""
+    return np.inf if metric.is_flat else _SETTINGS.first_radius
 
 
 def descend(
@@ -183,7 +146,9 @@ def descend(
             small[k] = small[k] + 1 if little else 0
             search.converged = search.converged or small[k] >= 2
         best = min(searches, key=lambda search: search.spot.objective)
-        _give_up(searches, best)
+        for search in searches:
+            behind = search.spot.objective - best.spot.objective
+            search.converged |= behind > _SETTINGS.outrun * search.promise
         record(best.spot)
         if all(search.converged for search in searches):
             return iteration + 1
@@ -192,95 +157,105 @@ def descend(
 
 def advance(objective: Objective, searches: Sequence[Search], tol: float) -> None:
     """One step of every search that has not converged; none goes uphill."""
-    active = [search for search in searches if not search.converged]
-    new = [search for search in active if search.gradient is None]
-    if new:
-        found = objective.differentiate(new)
-        for search, derivatives in zip(new, found, strict=True):
-            search.receive(*derivatives, objective.unit(search.spot))
-    for search in active:
-        assert search.gradient is not None
-        promise = -0.5 * float(search.gradient @ search.direction())
-        search.converged = promise < objective.negligible(search.spot, tol)
-    _line_search(objective, [each for each in active if not each.converged], tol)
-
-
-def _give_up(searches: Sequence[Search], best: Search) -> None:
-    """Searches that another one has outrun will not catch up in the next steps."""
-    for search in searches:
-        if search is best or search.gradient is None:
-            continue
-        promise = abs(float(search.gradient @ search.direction()))
-        gap = search.spot.objective - best.spot.objective
-        search.converged |= gap > _SETTINGS.outrun * promise
-
-
-def _line_search(objective: Objective, searches: Sequence[Search], tol: float) -> None:
-    """Shorten the steps of all searches until each lowers its objective."""
-    waiting = []
-    for search in searches:
-        direction = search.direction()
-        size = np.sqrt(
-            direction @ np.linalg.solve(objective.unit(search.spot), direction)
-        )
-        longest = float(_SETTINGS.longest_step / size)
-        waiting.append((search, direction, min(1.0, longest)))
+    waiting = [search for search in searches if not search.converged]
     for _ in range(_SETTINGS.trials):
+        for search in waiting:
+            _propose(objective, search)
+            search.converged = search.promise < objective.negligible(search.spot, tol)
+        waiting = [search for search in waiting if not search.converged]
         if not waiting:
             return
-        spots = _try(objective, waiting)
-        rejected = []
-        for (search, direction, length), spot in zip(waiting, spots, strict=True):
-            assert search.gradient is not None
-            slope = float(search.gradient @ direction)
-            rise = np.inf
-            if spot is not None and objective.reliable(spot, search.spot):
-                rise = spot.objective - search.spot.objective
-            if rise < _SETTINGS.armijo * length * slope:
-                assert spot is not None
-                search.accept(spot)
-                continue
-            if not np.isfinite(rise):
-                rejected.append((search, direction, 0.25 * length))
-                continue
-            # Minimum of the parabola through what is known.
-            best = -0.5 * slope * length**2 / (rise - slope * length)
-            if -0.5 * slope * best < objective.negligible(search.spot, tol):
-                search.reject()
-                continue
-            shorter = float(np.clip(best, 0.1 * length, 0.5 * length))
-            rejected.append((search, direction, shorter))
-        waiting = rejected
-    for search, _, _ in waiting:
-        search.reject()
+        pairs = zip(waiting, _try(objective, waiting), strict=True)
+        waiting = [each for each, spot in pairs if not _accept(objective, each, spot)]
+    for search in waiting:
+        search.converged = True
 
 
-def _try(
-    objective: Objective, waiting: Sequence[tuple[Search, Array, float]]
-) -> list[Spot | None]:
+def _propose(objective: Objective, search: Search) -> None:
+    """Find the step that the model of a search wants."""
+    if search.model is None:
+        search.model = objective.local_model(search)
+    factor = np.linalg.cholesky(objective.unit(search.spot))
+    model = search.model
+
+    def whitened(step: Array) -> tuple[float, Array]:
+        value, gradient = model(factor @ step)
+        return value, factor.T @ gradient
+
+    step, search.promise = _minimise(whitened, len(factor), search.radius)
+    search.step, search.size = factor @ step, float(np.linalg.norm(step))
+
+
+def _accept(objective: Objective, search: Search, spot: Spot | None) -> bool:
+    """Take the step if the objective falls; learn how far the model is right."""
+    share = -np.inf
+    if spot is not None and objective.reliable(spot, search.spot):
+        share = (search.spot.objective - spot.objective) / search.promise
+    if share < _SETTINGS.poor:
+        search.radius = _SETTINGS.shrink * search.size
+    elif share > _SETTINGS.good:
+        search.radius = max(search.radius, _SETTINGS.grow * search.size)
+    if share <= 0.0:
+        return False
+    search.spot, search.model = spot, None
+    return True
+
+
+def _minimise(model: LocalModel, dim: int, radius: float) -> tuple[Array, float]:
+    """Minimum of a model within a radius by BFGS, and how far it lies below the origin.
+
+    Where the model cannot be evaluated its value is not a number.
+    """
+    place = np.zeros(dim)
+    start, slope = value, gradient = model(place)
+    # A first step of one standard deviation at most.
+    hessian = max(1.0, float(np.linalg.norm(slope))) * np.eye(dim)
+    for _ in range(_SETTINGS.inner_steps):
+        step = _within(place, hessian, gradient, radius)
+        fall = -float(gradient @ step)
+        if not fall > _SETTINGS.inner_gain * max(start - value, 1e-12):
+            break
+        for _ in range(_SETTINGS.trials):
+            new, slope = model(place + step)
+            if new < value - _SETTINGS.armijo * fall:
+                break
+            step, fall = 0.4 * step, 0.4 * fall
+        else:
+            break
+        change = slope - gradient
+        if step @ change > 1e-10 * np.linalg.norm(step) * np.linalg.norm(change):
+            old = hessian @ step
+            hessian = hessian - np.outer(old, old) / (step @ old)
+            hessian = hessian + np.outer(change, change) / (step @ change)
+        place, value, gradient = place + step, new, slope
+    return place, start - value
+
+
+def _within(place: Array, hessian: Array, gradient: Array, radius: float) -> Array:
+    """The step to the minimum of a quadratic within a ball around the origin."""
+    damping = 0.0
+    while True:
+        step = -np.linalg.solve(hessian + damping * np.eye(len(place)), gradient)
+        if np.linalg.norm(place + step) <= radius or damping > 1e8:
+            break
+        damping = max(2.0 * damping, 1e-2 * float(np.trace(hessian)) / len(place))
+    size = float(np.linalg.norm(place + step))
+    if size > radius:  # the ball's edge: along it, at most
+        step = (radius / size) * (place + step) - place
+    return np.asarray(step)
+
+
+def _try(objective: Objective, searches: Sequence[Search]) -> list[Spot | None]:
     """Evaluations after steps along geodesics; none where those cannot be followed."""
-    bases = np.stack([search.spot.mean for search, _, _ in waiting])
-    steps = np.stack([length * direction for _, direction, length in waiting])
+    bases = np.stack([search.spot.mean for search in searches])
+    steps = np.stack([search.step for search in searches if search.step is not None])
     arrivals = exp_map(objective.metric, bases, steps)
-    found: list[Spot | None] = [None] * len(waiting)
-    reached = np.flatnonzero(arrivals.converged)
-    if len(reached):
+    found: list[Spot | None] = [None] * len(searches)
+    reached = np.flatnonzero(arrivals.converged).tolist()
+    if reached:
         spots = objective.evaluate(
-            [arrivals.points[k] for k in reached],
-            [waiting[k][0] for k in reached.tolist()],
+            [arrivals.points[k] for k in reached], [searches[k] for k in reached]
         )
-        for k, spot in zip(reached.tolist(), spots, strict=True):
+        for k, spot in zip(reached, spots, strict=True):
             found[k] = spot
     return found
-
-
-def _bounded(curvature: Array, unit: Array) -> Array:
-    """A second derivative with eigenvalues within bounds, in units of flat space."""
-    factor = np.linalg.cholesky(unit)
-    whitened = factor.T @ curvature @ factor
-    if not np.all(np.isfinite(whitened)):
-        whitened = np.eye(len(unit))
-    values, vectors = np.linalg.eigh(0.5 * (whitened + whitened.T))
-    values = np.clip(values, _SETTINGS.least, _SETTINGS.most)
-    root = np.linalg.solve(factor.T, vectors * np.sqrt(values))
-    return np.asarray(root @ root.T)

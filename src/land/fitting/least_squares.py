@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from land.fitting.descent import Search, descend
+from land.fitting.descent import LocalModel, Search, descend, first_radius
 from land.fitting.estimate import Estimate, usable_tangents
 from land.fitting.fidelity import ladder
 from land.fitting.problem import FitProblem
@@ -40,7 +40,7 @@ def fit_least_squares(
         part, own, _ = problem.at(exact, weights, rng)
         variance = Variance(part, own)
         (spot,) = variance.evaluate([mean], [])
-        search = Search(spot, own)
+        search = Search(spot, own, first_radius(problem.metric))
         descend(variance, [search], max_iter, tol, lambda spot: None)
         mean, converged = search.spot.mean, search.converged
     logs = search.spot.logs
@@ -89,18 +89,24 @@ class Variance:
             spots.append(VarianceSpot(mean, 0.5 * value, logs))
         return spots
 
-    def differentiate(self, searches: Sequence[Search]) -> list[tuple[Array, Array]]:
-        """Minus the mean tangent as a covector, and the mean of the Hessians."""
-        found = []
-        for search in searches:
-            mean, logs = search.spot.mean, search.spot.logs
-            tangents, weights = usable_tangents(logs, self.weights)
-            scale = np.exp(-2.0 * search.spot.objective)
-            tensor = self.metric.tensor(mean)
-            hessian = scale * tensor @ self._mean_hessian(mean, logs, weights)
-            gradient = -scale * tensor @ (weights @ tangents)
-            found.append((gradient, 0.5 * (hessian + hessian.T)))
-        return found
+    def local_model(self, search: Search) -> LocalModel:
+        """The quadratic of gradient and Hessian.
+
+        The gradient is minus the mean tangent as a covector.
+        """
+        mean, logs = search.spot.mean, search.spot.logs
+        tangents, weights = usable_tangents(logs, self.weights)
+        scale = np.exp(-2.0 * search.spot.objective)
+        tensor = self.metric.tensor(mean)
+        hessian = scale * tensor @ self._mean_hessian(mean, logs, weights)
+        hessian = _positive(0.5 * (hessian + hessian.T), self.unit(search.spot))
+        gradient = -scale * tensor @ (weights @ tangents)
+
+        def model(step: Array) -> tuple[float, Array]:
+            rise = hessian @ step
+            return float(step @ (gradient + 0.5 * rise)), gradient + rise
+
+        return model
 
     def _mean_hessian(self, mean: Array, logs: LogMap, weights: Array) -> Array:
         """Of half the squared distances, (D, D) from vectors to vectors."""
@@ -129,6 +135,14 @@ class Variance:
     def reliable(self, spot: VarianceSpot, before: VarianceSpot) -> bool:
         """Always."""
         return True
+
+
+def _positive(hessian: Array, unit: Array) -> Array:
+    """A Hessian with eigenvalues of at least a tenth of those in flat space."""
+    factor = np.linalg.cholesky(unit)
+    values, vectors = np.linalg.eigh(factor.T @ hessian @ factor)
+    root = np.linalg.solve(factor.T, vectors * np.sqrt(np.maximum(values, 0.1)))
+    return np.asarray(root @ root.T)
 
 
 def empirical_covariance(problem: FitProblem, weights: Array, logs: LogMap) -> Array:

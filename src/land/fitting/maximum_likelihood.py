@@ -13,7 +13,7 @@ from land.fitting.climb import climb
 from land.fitting.descent import Search, descend
 from land.fitting.estimate import Estimate
 from land.fitting.fidelity import Fidelity, ladder
-from land.fitting.gradient import mean_gradients
+from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
 from land.fitting.starts import cautious_objective, central_points, leaders
 
@@ -21,60 +21,8 @@ Array = NDArray[np.float64]
 
 # Candidates that descend on the second rung; those that are then compared on all data,
 # if they are not farther behind than this.
-_CANDIDATES, _COMPARED, _BEHIND = 4, 2, 0.1
-_SEARCH_STEPS = 1
-# Standard error of log C beyond which no step leads.
-_WORST_ERROR = 0.1
-
-
-class Likelihood:
-    """The mean negative log likelihood, the covariance profiled out."""
-
-    def __init__(self, problem: FitProblem) -> None:
-        self.problem, self.metric = problem, problem.metric
-
-    def evaluate(
-        self, means: Sequence[Array], searches: Sequence[Search]
-    ) -> list[Estimate]:
-        """Values at means near those of the searches."""
-        weights = [search.weights for search in searches]
-        old = [search.spot for search in searches]
-        logs, covers = self.problem.move(means, old, weights)
-        covariances = [each.covariance for each in old]
-        return self.problem.profile(means, weights, logs, covariances, covers)
-
-    def differentiate(self, searches: Sequence[Search]) -> list[tuple[Array, Array]]:
-        """Gradients, and approximate second derivatives."""
-        return mean_gradients(
-            self.problem,
-            [search.spot for search in searches],
-            [search.weights for search in searches],
-        )
-
-    def unit(self, spot: Estimate) -> Array:
-        """The covariance."""
-        return spot.covariance
-
-    def negligible(self, spot: Estimate, tol: float) -> float:
-        """The tolerance."""
-        return tol
-
-    def reliable(self, spot: Estimate, before: Estimate) -> bool:
-        """Not where quadrature misses so much of the constant that it looks small."""
-        worst = max(_WORST_ERROR, before.log_constant.stderr)
-        return spot.log_constant.stderr <= worst
-
-    def start(
-        self,
-        means: Sequence[Array],
-        weights: Array,
-        covariances: Sequence[Array] | None = None,
-    ) -> list[Search]:
-        """Searches from means, everything computed anew."""
-        logs = self.problem.log_maps(means)
-        shared = len(means) * [weights]
-        estimates = self.problem.profile(means, shared, logs, covariances)
-        return [Search(estimate, weights) for estimate in estimates]
+_CANDIDATES, _COMPARED, _BEHIND = 3, 2, 0.1
+_SEARCH_STEPS = 4
 
 
 def fit_maximum_likelihood(
@@ -131,7 +79,7 @@ class _Descent:
         self.problem, self.likelihood = problem, Likelihood(problem)
         means = [np.asarray(mean) for mean in state["means"]]
         covariances = [np.asarray(each) for each in state["covariances"]]
-        searches = self.likelihood.start(means, weights, covariances)
+        searches = self.likelihood.start(means, len(means) * [weights], covariances)
         self.searches = leaders(searches, 1, np.inf)
         self.converged = False
         if not problem.history:
@@ -174,7 +122,7 @@ def _search(
         means = [start]
     part, own, _ = problem.at(descent, weights, rng)
     likelihood = Likelihood(part)
-    searches = likelihood.start(means, own)
+    searches = likelihood.start(means, len(means) * [own])
     descend(
         likelihood,
         searches,

@@ -18,11 +18,11 @@ from scipy.special import logsumexp
 
 from land.density.nodes import invert, squared_lengths
 from land.fitting.climb import climb
-from land.fitting.descent import Search, advance
+from land.fitting.descent import advance
 from land.fitting.estimate import Estimate, Snapshot
 from land.fitting.fidelity import Fidelity, ladder
 from land.fitting.least_squares import empirical_covariance
-from land.fitting.maximum_likelihood import Likelihood
+from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
 from land.fitting.single import FitSettings, Init, fit_one
 from land.fitting.starts import central_points
@@ -154,8 +154,7 @@ class _Mixture:
         self.mixture = _expect(weights, estimates, proportions)
         if shares is None:
             shares = _component_weights(weights, self.mixture.responsibilities)
-        pairs = zip(estimates, shares, strict=True)
-        self.searches = [Search(estimate, share) for estimate, share in pairs]
+        self.searches = Likelihood(problem).searches(estimates, shares)
         self.converged = False
 
     @classmethod
@@ -249,12 +248,7 @@ def _search(
     for guess in guesses:
         shares = _component_weights(own, guess[rows])
         means = [_first_mean(rough, share, ranking, rng) for share in shares]
-        logs = rough.log_maps(means)
-        estimates = rough.profile(means, shares, logs)
-        searches = [
-            Search(estimate, share)
-            for estimate, share in zip(estimates, shares, strict=True)
-        ]
+        searches = Likelihood(rough).start(means, shares)
         # Components settle in the clusters of the guess before these may change.
         for _ in range(_FIRST_STEPS):
             advance(Likelihood(rough), searches, descent.tol)

@@ -288,14 +288,14 @@ class FitProblem:
         )
 
     def second_moment(self, logs: LogMap, weights: Array) -> Array:
-        """Weighted second moment of the data's tangents, kept from being singular.
-
-        It is what covariances of this type see of it.
-        """
+        """Weighted second moment of the data's tangents, regularised."""
         tangents, weights = usable_tangents(logs, weights)
-        moment = (weights[:, None] * tangents).T @ tangents
-        moment += self.ridge * np.eye(len(moment))
-        return self.covariance_type.restrict(moment)
+        return self.regularised((weights[:, None] * tangents).T @ tangents)
+
+    def regularised(self, moment: Array) -> Array:
+        """A second moment, kept from being singular, as covariances see it."""
+        ridge = self.ridge * np.eye(len(moment))
+        return self.covariance_type.restrict(moment + ridge)
 
     def verify(
         self, estimates: Sequence[Estimate], weights: Sequence[Array]
