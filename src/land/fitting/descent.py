@@ -47,7 +47,7 @@ class _Settings:
         its next step promises.
     """
 
-    first_radius: float = 0.5
+    first_radius: float = 0.3
     shrink: float = 0.3
     grow: float = 2.0
     poor: float = 0.25

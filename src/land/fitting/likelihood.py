@@ -35,8 +35,9 @@ Array = NDArray[np.float64]
 # Step of derivatives by differences, in standard deviations of the distribution: of the
 # paper's constant, and of log maps that Newton's method had no part in.
 _DIFFERENCE = 0.01
-# Standard error of log C beyond which no step leads.
-_WORST_ERROR = 0.1
+# Standard error of log C beyond which no step leads, and by what factor a step may raise
+# one that is larger already.
+_WORST_ERROR, _WORSE = 0.1, 1.25
 
 
 class Likelihood:
@@ -50,19 +51,22 @@ class Likelihood:
         means: Sequence[Array],
         weights: Sequence[Array],
         covariances: Sequence[Array] | None = None,
+        radii: Sequence[float] | None = None,
     ) -> list[Search]:
         """Searches from means, everything computed anew."""
         logs = self.problem.log_maps(means)
         estimates = self.problem.profile(means, weights, logs, covariances)
-        return self.searches(estimates, weights)
+        return self.searches(estimates, weights, radii)
 
     def searches(
-        self, estimates: Sequence[Estimate], weights: Sequence[Array]
+        self,
+        estimates: Sequence[Estimate],
+        weights: Sequence[Array],
+        radii: Sequence[float] | None = None,
     ) -> list[Search]:
         """Searches from estimates."""
-        radius = first_radius(self.metric)
-        pairs = zip(estimates, weights, strict=True)
-        return [Search(estimate, own, radius) for estimate, own in pairs]
+        radii = radii or len(estimates) * [first_radius(self.metric)]
+        return [Search(*part) for part in zip(estimates, weights, radii, strict=True)]
 
     def evaluate(
         self, means: Sequence[Array], searches: Sequence[Search]
@@ -88,7 +92,7 @@ class Likelihood:
 
     def reliable(self, spot: Estimate, before: Estimate) -> bool:
         """Not where quadrature misses so much of the constant that it looks small."""
-        worst = max(_WORST_ERROR, before.log_constant.stderr)
+        worst = max(_WORST_ERROR, _WORSE * before.log_constant.stderr)
         return spot.log_constant.stderr <= worst
 
 

@@ -79,7 +79,8 @@ class _Descent:
         self.problem, self.likelihood = problem, Likelihood(problem)
         means = [np.asarray(mean) for mean in state["means"]]
         covariances = [np.asarray(each) for each in state["covariances"]]
-        searches = self.likelihood.start(means, len(means) * [weights], covariances)
+        shared = len(means) * [weights]
+        searches = self.likelihood.start(means, shared, covariances, state["radii"])
         self.searches = leaders(searches, 1, np.inf)
         self.converged = False
         if not problem.history:
@@ -103,6 +104,7 @@ def _state(searches: Sequence[Search]) -> dict[str, Any]:
     return {
         "means": [search.spot.mean for search in searches],
         "covariances": [search.spot.covariance for search in searches],
+        "radii": [search.radius for search in searches],
     }
 
 

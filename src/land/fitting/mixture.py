@@ -148,13 +148,12 @@ class _Mixture:
         weights: Array,
         estimates: list[Estimate],
         proportions: Array,
-        shares: Sequence[Array] | None = None,
+        radii: Sequence[float],
     ) -> None:
         self.problem, self.weights = problem, weights
         self.mixture = _expect(weights, estimates, proportions)
-        if shares is None:
-            shares = _component_weights(weights, self.mixture.responsibilities)
-        self.searches = Likelihood(problem).searches(estimates, shares)
+        shares = _component_weights(weights, self.mixture.responsibilities)
+        self.searches = Likelihood(problem).searches(estimates, shares, radii)
         self.converged = False
 
     @classmethod
@@ -175,7 +174,7 @@ class _Mixture:
         near = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
         shares = _component_weights(weights, near)
         estimates = problem.evaluate(means, covariances, shares, logs)
-        model = cls(problem, weights, estimates, proportions)
+        model = cls(problem, weights, estimates, proportions, state["radii"])
         if not problem.history:
             model.record()
         return model
@@ -213,7 +212,7 @@ class _Mixture:
         ]
         starved = mixture.starved
         fed = [each for k, each in enumerate(self.searches) if k not in starved]
-        advance(Likelihood(self.problem), fed, _SETTLED * tol)
+        advance(Likelihood(self.problem), fed, tol)
         self.mixture = _expect(
             weights,
             [search.spot for search in self.searches],
@@ -231,6 +230,7 @@ class _Mixture:
             "means": [search.spot.mean for search in self.searches],
             "covariances": [search.spot.covariance for search in self.searches],
             "proportions": self.mixture.proportions,
+            "radii": [search.radius for search in self.searches],
         }
 
 
@@ -253,7 +253,8 @@ def _search(
         for _ in range(_FIRST_STEPS):
             advance(Likelihood(rough), searches, descent.tol)
         estimates = [search.spot for search in searches]
-        model = _Mixture(rough, own, estimates, own @ guess[rows], shares)
+        radii = [search.radius for search in searches]
+        model = _Mixture(rough, own, estimates, own @ guess[rows], radii)
         found.append(model)
     best = min(found, key=lambda model: model.mixture.cautious_objective)
     best.record()
