@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import block_size, device
-from land.geodesics.batching import Indices, Mask, run_in_batches
+from land._device import Indices, Mask, block_size, device, run_in_batches
 from land.geodesics.collocation import (
     ORDER,
     PiecewiseCurves,
@@ -22,16 +21,18 @@ from land.geodesics.newton import MOST_DIMENSIONS, finish_curves
 from land.geodesics.relaxation import NEARLY, Boundary, empty_state, relax_curves
 from land.geodesics.solution import Connections
 from land.metrics import Metric
-from land.metrics.host_tensors import invert, lower, norms
+from land.metrics.tensors import invert, lower, norms
 
 Array = NDArray[np.float64]
 
 # Curves are advanced together, at least so many; so many are prepared at a time, for
 # which several copies are made.
-_FEWEST_CURVES, _MOST_CURVES = 8, 2**17
+_FEWEST_CURVES, _MOST_CURVES = 4, 2**17
 _FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
 # First mesh: Gauss points at most this far apart, in units of the metric's resolution.
 _SPACING = 0.75
+# Points in which a curve is sampled for another mesh.
+_SAMPLES = 129
 # A mesh with a smaller discretisation error than this is split and not made anew.
 _NEARLY_RIGHT = 0.01
 # The speed is conserved better than the direction: tangents are less accurate than the
@@ -82,9 +83,7 @@ def connect(
             ]
         )
     solution = Connections.at_rest(bases)
-    ends = _Ends(
-        bases, targets, metric.host_tensors(bases), metric.host_tensors(targets)
-    )
+    ends = _Ends.of(metric, bases, targets)
     small = metric.dim <= MOST_DIMENSIONS
     finishing = small and device().newton and metric.has_cheap_curvature
     finishing = finishing and tol < NEARLY
@@ -92,6 +91,7 @@ def connect(
         batches = _moved_meshes(metric, bases, targets, guesses)
         if finishing:
             batches = _finish(metric, ends, solution, batches, tol, max_iter)
+            batches = _extended_meshes(metric, ends, guesses, batches)
     else:
         batches = _first_meshes(metric, bases, targets, guesses)
     if finishing:
@@ -112,6 +112,11 @@ class _Ends:
     targets: Array
     base_tensors: Array
     end_tensors: Array
+
+    @classmethod
+    def of(cls, metric: Metric, bases: Array, targets: Array) -> _Ends:
+        tensors = metric.host_tensors(bases), metric.host_tensors(targets)
+        return cls(bases, targets, *tensors)
 
     @cached_property
     def inverse_base(self) -> Array:
@@ -313,6 +318,27 @@ def _moved_meshes(
         for batch in _first_meshes(metric, bases[rows], targets[rows], lines):
             batches.append(_Batch(rows[batch.which], batch.rates, batch.widths))
     return batches
+
+
+def _extended_meshes(
+    metric: Metric, ends: _Ends, previous: Connections, batches: list[_Batch]
+) -> list[_Batch]:
+    """Instead of these curves, previous ones with straight lines to the new ends.
+
+    For ends that moved so far that derivatives do not tell where the curve goes.
+    """
+    if not batches:
+        return []
+    rows = np.concatenate([batch.which for batch in batches])
+    curves = previous.take(rows).sample(np.linspace(0.0, 1.0, _SAMPLES))
+    bases, targets = ends.bases[rows, None], ends.targets[rows, None]
+    curves = np.where(np.isfinite(curves), curves, bases)
+    share = np.linspace(0.0, 1.0, _SAMPLES // 4)[:, None]
+    there = bases + share[:-1] * (curves[:, :1] - bases)
+    onward = targets + share[-2::-1] * (curves[:, -1:] - targets)
+    lines = at_constant_speed(metric, np.concatenate([there, curves, onward], axis=1))
+    own = _first_meshes(metric, bases[:, 0], targets[:, 0], lines)
+    return [_Batch(rows[each.which], each.rates, each.widths) for each in own]
 
 
 def _relax(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from scipy.spatial import KDTree
 
 from land._precision import in_float64
 from land.metrics import Metric
-from land.metrics.host_tensors import norms
+from land.metrics.tensors import norms
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -37,8 +36,8 @@ _ATTACHMENTS = 5
 _FAR, _FAR_ATTACHMENTS = 10.0, 64
 _THINNING = 4
 _QUADRATURE = 4
-# Coordinates of segments in memory at once.
-_COORDINATES = 2**22
+# Panels of a segment at most, and coordinates of their points in memory at once.
+_MOST_PANELS, _COORDINATES = 64, 2**22
 # csgraph takes a stored zero for a missing edge.
 _SHORTEST_EDGE = 1e-150
 
@@ -169,81 +168,33 @@ def segment_lengths(
     """
     if pairs is None:
         pairs = np.arange(len(starts)), np.arange(len(ends))
-    if not len(pairs[0]):
-        return np.empty(0)
-    if metric.resolution is None:
-        n_panels = np.full(len(pairs[0]), 4)
-    else:
-        distances = _pair_distances(starts, ends, pairs)
-        n_panels = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
-        n_panels = np.clip(n_panels, 1, 64)
-    panels = _Panels(starts, ends, pairs, n_panels)
-    at_once = max(1, _COORDINATES // (_QUADRATURE * starts.shape[1]))
-    lengths = [
-        _panel_lengths(metric, *panels[first : first + at_once])
-        for first in range(0, len(panels), at_once)
-    ]
-    return np.add.reduceat(np.concatenate(lengths), panels.first)
-
-
-def _pair_distances(
-    starts: Array, ends: Array, pairs: tuple[Indices, Indices]
-) -> Array:
-    """Euclidean distances of pairs of starts and ends, given by their indices."""
-    distances = np.empty(len(pairs[0]))
-    at_once = max(1, _COORDINATES // starts.shape[1])
-    for first in range(0, len(distances), at_once):
+    at_once = max(1, _COORDINATES // (_QUADRATURE * _MOST_PANELS * starts.shape[1]))
+    lengths = [np.empty(0)]
+    for first in range(0, len(pairs[0]), at_once):
         left, right = (each[first : first + at_once] for each in pairs)
-        steps = ends[right] - starts[left]
-        distances[first : first + at_once] = np.sqrt(
-            np.einsum("ni,ni->n", steps, steps)
-        )
-    return distances
+        lengths.append(_lengths(metric, starts[left], ends[right]))
+    return np.concatenate(lengths)
 
 
-@dataclass(frozen=True)
-class _Panels:
-    """Equal pieces of segments; where they lie is computed when they are taken."""
-
-    starts: Array
-    ends: Array
-    pairs: tuple[Indices, Indices]
-    counts: Indices
-
-    @cached_property
-    def segment(self) -> Indices:
-        """The segment of each panel."""
-        return np.repeat(np.arange(len(self.counts)), self.counts)
-
-    @cached_property
-    def first(self) -> Indices:
-        """The first panel of each segment."""
-        return np.cumsum(self.counts) - self.counts
-
-    def __len__(self) -> int:
-        return len(self.segment)
-
-    def __getitem__(self, some: slice) -> tuple[Array, Array]:
-        """Corners (n, D) where the panels begin, and the ways to the next ones."""
-        rows = np.arange(len(self))[some]
-        segment = self.segment[rows]
-        left, right = (each[segment] for each in self.pairs)
-        count = self.counts[segment][:, None]
-        position = (rows - self.first[segment])[:, None]
-        corners = self.starts[left]
-        steps = (self.ends[right] - corners) / count
-        return corners + position * steps, steps
-
-
-def _panel_lengths(metric: Metric, corners: Array, steps: Array) -> Array:
-    """Metric lengths of short straight segments by Gauss quadrature."""
+def _lengths(metric: Metric, starts: Array, ends: Array) -> Array:
+    """The same at once, in panels not longer than the metric's resolution allows."""
+    steps = ends - starts
+    counts = np.full(len(steps), 4)
+    if metric.resolution is not None:
+        distances = np.linalg.norm(steps, axis=1)
+        counts = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
+        counts = np.clip(counts, 1, _MOST_PANELS)
+    first = np.cumsum(counts) - counts
+    segment = np.repeat(np.arange(len(steps)), counts)
+    position = np.arange(len(segment)) - first[segment]
     nodes, weights = leggauss(_QUADRATURE)
-    fractions, weights = (nodes[:, None] + 1.0) / 2.0, weights / 2.0
-    points = corners[:, None] + fractions * steps[:, None]
-    flat = metric.host_tensors(points.reshape(-1, corners.shape[1]))
+    along = (steps / counts[:, None])[segment][:, None]
+    places = position[:, None, None] + (nodes[:, None] + 1.0) / 2.0
+    points = starts[segment][:, None] + places * along
+    flat = metric.host_tensors(points.reshape(-1, points.shape[2]))
     tensors = flat.reshape(*points.shape[:2], *flat.shape[1:])
-    along = np.broadcast_to(steps[:, None], points.shape)
-    return np.asarray(norms(tensors, along) @ weights)
+    panels = norms(tensors, np.broadcast_to(along, points.shape)) @ weights / 2.0
+    return np.add.reduceat(panels, first)
 
 
 def distinct_rows(rows: Array) -> tuple[Indices, Indices]:

@@ -14,19 +14,17 @@ The small linear systems are solved on the host: see `land.metrics.tensors`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import in_blocks
-from land.geodesics.batching import Indices, Mask
+from land._device import Indices, Mask, in_blocks
 from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
-from land.geodesics.equation import acceleration_and_tensor
+from land.geodesics.equation import jacobi_acceleration
 from land.metrics import Metric
-from land.metrics.host_tensors import inner
+from land.metrics.tensors import inner
 
 Array = NDArray[np.float64]
 
@@ -251,10 +249,15 @@ def _equations(
     inner = INTEGRATION @ rates
     time = widths[:, None, None]
     points = (starts[:, None] + inner).reshape(-1, dim)
-    found = _linearise(metric, points, (rates / time).reshape(-1, dim))
-    acceleration, in_position, in_velocity, tensors = (
+    velocities = (rates / time).reshape(-1, dim)
+    # Derivatives in position and in velocity, column by column.
+    ways = jnp.broadcast_to(jnp.eye(2 * dim), (len(points), 2 * dim, 2 * dim))
+    fields = ways[..., :dim], ways[..., dim:]
+    found = jacobi_acceleration(metric, points, velocities, *fields)
+    acceleration, changes, tensors = (
         part.reshape(n, order, *part.shape[1:]) for part in found
     )
+    in_position, in_velocity = jnp.split(changes.swapaxes(2, 3), 2, axis=3)
     stiffness = in_position * time[..., None] ** 2
     damping = in_velocity * time[..., None]
     forces = (
@@ -322,24 +325,3 @@ def _solve(systems: Array, right: Array) -> Array:
         systems[singular] = np.eye(systems.shape[-1])
         answers = np.linalg.solve(systems, right)
     return np.where(known[..., None, None], answers, np.nan)
-
-
-def _linearise(
-    metric: Metric, points: jax.Array, velocities: jax.Array
-) -> tuple[jax.Array, ...]:
-    """Accelerations, their derivatives in position and in velocity, and tensors."""
-
-    def derivative(function: Any, where: jax.Array) -> Any:
-        value, push, tensors = jax.linearize(function, where, has_aux=True)
-        ways = jnp.broadcast_to(
-            jnp.eye(metric.dim)[:, None], (metric.dim, *where.shape)
-        )
-        return value, jax.vmap(push, out_axes=-1)(ways), tensors
-
-    value, in_position, tensors = derivative(
-        lambda where: acceleration_and_tensor(metric, where, velocities), points
-    )
-    _, in_velocity, _ = derivative(
-        lambda way: acceleration_and_tensor(metric, points, way), velocities
-    )
-    return value, in_position, in_velocity, tensors

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from land.geodesics.batching import select
+from land._device import select
 from land.geodesics.collocation import ORDER, WEIGHTS, gauss_positions
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm, squared_norm_gradient
