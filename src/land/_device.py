@@ -59,9 +59,9 @@ class Device:
     coordinates: int
 
 
-# Curve points: nearly as efficient as blocks four times as large, and the last curves of
-# a batch waste little. The small block of rays is nearly as efficient as
-# the large one. Pairs: 32 MiB in float64, about one L3 cache.
+# Curve points: nearly as efficient as blocks four times as large, and the last curves
+# of a batch waste little. The small block of rays is nearly as efficient as the large
+# one. Pairs: 32 MiB in float64, about one L3 cache.
 _PROCESSOR = Device(
     curve_points=(2**8,),
     rays=(2**6, 2**10),

@@ -14,6 +14,7 @@ The small linear systems are solved on the host: see `land.metrics.tensors`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,20 +31,28 @@ Array = NDArray[np.float64]
 
 # The linear systems of an element have ORDER * D unknowns.
 MOST_DIMENSIONS = 6
-_MOST_STEPS = 8
-# Elements that are looked after at once.
-_MOST_ELEMENTS = 1024
-# Elements for which the device computes equations at once: one program for all meshes.
-_BLOCK = 64
-# A step longer than this, or than the one before, shows that the curve is too far from
-# a geodesic.
-_LONGEST = 0.5
-# Descent lowers the energy; a step that raises the length by more went elsewhere.
-_LONGER = 1.01
 
 
 @dataclass(frozen=True)
-class Finished:
+class _Settings:
+    """When Newton's method goes on, and how much is computed at once."""
+
+    most_steps: int = 8
+    # A step longer than this, or than the one before, shows that the curve is too far
+    # from a geodesic.
+    longest: float = 0.5
+    # Descent lowers the energy; a step that raises the length by more went elsewhere.
+    longer: float = 1.01
+    # Elements in memory at once, and those for which the device computes equations at
+    # once: one program for all meshes.
+    elements: int = 1024
+    block: int = 64
+
+
+_SETTINGS = _Settings()
+
+
+class Finished(NamedTuple):
     """What Newton's method made of a batch of curves.
 
     Attributes
@@ -88,7 +97,7 @@ def finish_curves(
     rates: Array,
     widths: Array,
     smallest: float,
-    most: int = _MOST_STEPS,
+    most: int = _SETTINGS.most_steps,
 ) -> Finished:
     """Newton steps for curves near geodesics until they are `smallest` or hopeless.
 
@@ -105,60 +114,32 @@ def finish_curves(
     most
         Steps that may be taken.
     """
-    n, elements, _, dim = rates.shape
-    result = Finished(
-        rates=rates.copy(),
-        tangents=np.full((n, dim), np.nan),
-        end_velocities=np.full((n, dim), np.nan),
-        jacobians=np.full((n, dim, dim), np.nan),
-        responses=np.full((n, dim, dim), np.nan),
-        fields=np.zeros((*rates.shape, 2 * dim)),
-        speeds=np.full(n, np.nan),
-        change=np.full(n, np.inf),
-        minimal=np.zeros(n, dtype=bool),
-        found=np.zeros(n, dtype=bool),
-        n_steps=np.zeros(n, dtype=np.int64),
-    )
-    first_speeds = np.full(n, np.nan)
-    # Memory is bounded: a system of equations for each element.
-    size = max(1, _MOST_ELEMENTS // elements)
-    active = np.arange(n)
-    for _ in range(min(most, _MOST_STEPS)):
-        going = []
-        for start in range(0, len(active), size):
-            rows = active[start : start + size]
-            previous = result.change[rows]
-            step = _step(
-                metric, bases[rows], targets[rows], result.rates[rows], widths[rows]
-            )
-            _enter(result, rows, step)
-            fresh = np.isnan(first_speeds[rows])
-            first_speeds[rows[fresh]] = step.speeds[fresh]
-            good = step.change <= np.minimum(_LONGEST, previous)
-            good &= step.speeds <= _LONGER * first_speeds[rows]
-            result.found[rows] = good & (step.change <= smallest)
-            going.append(rows[good & ~result.found[rows]])
-        active = np.concatenate(going) if going else active
+
+    def advance(rows: Indices, rates: Array) -> Finished:
+        parts = [
+            _step(metric, bases[own], targets[own], rates[own], widths[own])
+            for own in np.array_split(rows, -(-len(rows) * rates.shape[1] // limit))
+        ]
+        return Finished(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    limit = _SETTINGS.elements
+    result = advance(np.arange(len(bases)), rates)
+    first_speeds = result.speeds.copy()
+    going = result.change <= _SETTINGS.longest
+    active = np.arange(len(bases))
+    for _ in range(min(most, _SETTINGS.most_steps) - 1):
+        result.found[active] = going & (result.change[active] <= smallest)
+        active = active[going & ~result.found[active]]
         if not len(active):
-            break
+            return result
+        step = advance(active, result.rates)
+        going = step.change <= np.minimum(_SETTINGS.longest, result.change[active])
+        going &= step.speeds <= _SETTINGS.longer * first_speeds[active]
+        step.n_steps[:] += result.n_steps[active]
+        for mine, its in zip(result, step, strict=True):
+            mine[active] = its
+    result.found[active] = going & (result.change[active] <= smallest)
     return result
-
-
-def _enter(result: Finished, rows: Indices, step: Finished) -> None:
-    """Store a step of some of the curves."""
-    for name in (
-        "rates",
-        "tangents",
-        "end_velocities",
-        "jacobians",
-        "responses",
-        "fields",
-        "speeds",
-        "change",
-        "minimal",
-    ):
-        getattr(result, name)[rows] = getattr(step, name)
-    result.n_steps[rows] += 1
 
 
 def _step(
@@ -172,7 +153,7 @@ def _step(
         each.reshape(n * elements, *each.shape[2:])
         for each in (bases[:, None] + starts, starts, rates, widths)
     ]
-    systems, forces, tensors = in_blocks(_equations, (_BLOCK,), metric, *rows)
+    systems, forces, tensors = in_blocks(_equations, (_SETTINGS.block,), metric, *rows)
     answers = _solve(systems, forces)
     states = _states(answers.reshape(n, elements, order, dim, 2 * dim + 1), widths)
     jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
