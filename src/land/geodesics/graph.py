@@ -25,21 +25,33 @@ from land.metrics.tensors import norms
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-_NEIGHBOURS = 10
-# Landmarks: this many data at random, or one in every cell as wide as the metric's
-# resolution where that makes more of them. Wider cells keep those bounded, too.
-_SOME_LANDMARKS, _MOST_LANDMARKS = 2000, 20_000
-_WIDEN = 1.25
-_ATTACHMENTS = 5
-# Points farther from the landmarks than this many of their spacings are attached to
-# more of them.
-_FAR, _FAR_ATTACHMENTS = 10.0, 64
-_THINNING = 4
-_QUADRATURE = 4
-# Panels of a segment at most, and coordinates of their points in memory at once.
-_MOST_PANELS, _COORDINATES = 64, 2**22
-# csgraph takes a stored zero for a missing edge.
-_SHORTEST_EDGE = 1e-150
+
+@dataclass(frozen=True)
+class _Settings:
+    """The graph, and lengths of segments."""
+
+    neighbours: int = 10
+    # Neighbours are also looked for among every so many-th landmark, repeatedly.
+    thinning: int = 4
+    # Landmarks: this many data at random, or one in every cell as wide as the metric's
+    # resolution where that makes more of them. Wider cells keep those bounded, too.
+    some_landmarks: int = 2000
+    most_landmarks: int = 20_000
+    widen: float = 1.25
+    # Landmarks to which a point is attached. Points farther from them than this many of
+    # their spacings are attached to more.
+    attachments: int = 5
+    far: float = 10.0
+    far_attachments: int = 64
+    # Nodes on a panel, panels of a segment at most, and coordinates in memory at once.
+    quadrature: int = 4
+    most_panels: int = 64
+    coordinates: int = 2**22
+    # csgraph takes a stored zero for a missing edge.
+    shortest_edge: float = 1e-150
+
+
+_SETTINGS = _Settings()
 
 
 @dataclass(frozen=True)
@@ -168,7 +180,11 @@ def segment_lengths(
     """
     if pairs is None:
         pairs = np.arange(len(starts)), np.arange(len(ends))
-    at_once = max(1, _COORDINATES // (_QUADRATURE * _MOST_PANELS * starts.shape[1]))
+    at_once = max(
+        1,
+        _SETTINGS.coordinates
+        // (_SETTINGS.quadrature * _SETTINGS.most_panels * starts.shape[1]),
+    )
     lengths = [np.empty(0)]
     for first in range(0, len(pairs[0]), at_once):
         left, right = (each[first : first + at_once] for each in pairs)
@@ -183,11 +199,11 @@ def _lengths(metric: Metric, starts: Array, ends: Array) -> Array:
     if metric.resolution is not None:
         distances = np.linalg.norm(steps, axis=1)
         counts = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
-        counts = np.clip(counts, 1, _MOST_PANELS)
+        counts = np.clip(counts, 1, _SETTINGS.most_panels)
     first = np.cumsum(counts) - counts
     segment = np.repeat(np.arange(len(steps)), counts)
     position = np.arange(len(segment)) - first[segment]
-    nodes, weights = leggauss(_QUADRATURE)
+    nodes, weights = leggauss(_SETTINGS.quadrature)
     along = (steps / counts[:, None])[segment][:, None]
     places = position[:, None, None] + (nodes[:, None] + 1.0) / 2.0
     points = starts[segment][:, None] + places * along
@@ -213,7 +229,7 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points, points, (left, right))
-        lengths = np.maximum(lengths, _SHORTEST_EDGE)
+        lengths = np.maximum(lengths, _SETTINGS.shortest_edge)
         both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
         edges = csr_array((np.concatenate([lengths, lengths]), both), shape)
@@ -226,12 +242,14 @@ def _choose_landmarks(metric: Metric) -> Array:
     """All of the metric's landmarks, or enough of them to follow the data."""
     assert metric.landmarks is not None
     points = np.unique(metric.landmarks, axis=0)
-    if len(points) <= _SOME_LANDMARKS:
+    if len(points) <= _SETTINGS.some_landmarks:
         return points
-    chosen = np.random.default_rng(0).permutation(len(points))[:_SOME_LANDMARKS]
+    chosen = np.random.default_rng(0).permutation(len(points))[
+        : _SETTINGS.some_landmarks
+    ]
     if metric.resolution is not None:
         spread = _one_per_cell(points, metric.resolution)
-        if len(spread) > _SOME_LANDMARKS:
+        if len(spread) > _SETTINGS.some_landmarks:
             chosen = spread
     return points[np.sort(chosen)]
 
@@ -243,10 +261,10 @@ def _one_per_cell(points: Array, width: float) -> Indices:
     while True:
         cells = np.floor((points[order] - corner) / width)
         first, _ = distinct_rows(cells)
-        if len(first) <= _MOST_LANDMARKS:
+        if len(first) <= _SETTINGS.most_landmarks:
             return order[first]
         # The first of a wider cell is the first of one of its own cells.
-        order, width = order[np.sort(first)], _WIDEN * width
+        order, width = order[np.sort(first)], _SETTINGS.widen * width
 
 
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
@@ -258,10 +276,10 @@ def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
     n = len(points)
     order = np.random.default_rng(0).permutation(n)
     pairs = [_nearest_pairs(points, np.arange(n), tree)]
-    size = n // _THINNING
+    size = n // _SETTINGS.thinning
     while size >= 2:
         pairs.append(_nearest_pairs(points, order[:size]))
-        size //= _THINNING
+        size //= _SETTINGS.thinning
     left, right = np.concatenate(pairs, axis=1)
     while True:
         graph = coo_array((np.ones(len(left)), (left, right)), (n, n))
@@ -280,7 +298,7 @@ def _nearest_pairs(
     points: Array, members: Indices, tree: KDTree | None = None
 ) -> Indices:
     """Each member paired with its nearest neighbours among the members, (2, pairs)."""
-    k = min(_NEIGHBOURS + 1, len(members))
+    k = min(_SETTINGS.neighbours + 1, len(members))
     tree = KDTree(points[members]) if tree is None else tree
     _, nearest = tree.query(points[members], k)
     return np.stack([np.repeat(members, k), members[nearest.reshape(-1)]])
@@ -302,11 +320,13 @@ def _attach(
     These are the nearest ones and, for points far from all landmarks, a sample of the
     others: what is nearest to such a point need not be on its way.
     """
-    k = min(_ATTACHMENTS, len(graph.points))
+    k = min(_SETTINGS.attachments, len(graph.points))
     distances, nearest = graph.tree.query(points, k)
     distances, nearest = distances.reshape(-1, k), nearest.reshape(-1, k)
-    far = np.flatnonzero(distances[:, 0] > _FAR * graph.spacing)
-    sample = np.random.default_rng(0).permutation(len(graph.points))[:_FAR_ATTACHMENTS]
+    far = np.flatnonzero(distances[:, 0] > _SETTINGS.far * graph.spacing)
+    sample = np.random.default_rng(0).permutation(len(graph.points))[
+        : _SETTINGS.far_attachments
+    ]
     # Points that are not far repeat their nearest landmark, at no cost.
     extra = np.repeat(nearest[:, :1], len(sample) if len(far) else 0, axis=1)
     lengths = np.full((len(points), k + extra.shape[1]), np.inf)
@@ -347,7 +367,9 @@ def _from_bases(
     edges = graph.edges
     rows = np.concatenate([edges.indptr, edges.indptr[-1] + ends])
     indices = np.concatenate([edges.indices, columns[kept]])
-    data = np.concatenate([edges.data, np.maximum(weights[kept], _SHORTEST_EDGE)])
+    data = np.concatenate(
+        [edges.data, np.maximum(weights[kept], _SETTINGS.shortest_edge)]
+    )
     matrix = csr_array((data, indices, rows), shape=(size, size))
     sources = np.arange(len(bases)) + n
     return dijkstra(matrix, indices=sources, return_predecessors=True, limit=limit)
