@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 # A block is chosen if at least this share of it is used.
 _USED = 0.75
@@ -55,11 +59,11 @@ class Device:
     coordinates: int
 
 
-# Curve points: enough to keep the matrix products efficient, few enough that stragglers
-# and single geodesics waste little. The small block of rays is nearly as efficient as
-# the large one. Pairs: 32 MiB in float64, about one L3 cache.
+# Curve points: nearly as efficient as blocks four times as large, and the last curves
+# of a batch waste little. The small block of rays is nearly as efficient as the large
+# one. Pairs: 32 MiB in float64, about one L3 cache.
 _PROCESSOR = Device(
-    curve_points=(2**10,),
+    curve_points=(2**8,),
     rays=(2**6, 2**10),
     points=(2**6, 2**10),
     pairs=2**22,
@@ -130,3 +134,49 @@ def in_blocks(
         )
         for own in zip(*parts, strict=True)
     ]
+
+
+def run_in_batches(
+    n_problems: int,
+    n_slots: int,
+    advance: Callable[[Indices, Mask, int], Mask],
+    collect: Callable[[Indices, Indices], None],
+) -> None:
+    """Solve `n_problems` problems, `n_slots` at a time.
+
+    Problems differ in length: a slot whose problem is finished takes the next one from
+    the queue. The compiled shape never changes, and hardly any work is wasted.
+
+    Parameters
+    ----------
+    n_problems, n_slots
+        Problems in the queue, and how many are advanced together.
+    advance
+        ``advance(problems, fresh, leave_at)`` loads problem ``problems[s]`` into every
+        slot s with ``fresh[s]``, advances all slots until at most `leave_at` of them
+        are unfinished, and returns the mask of finished slots. Idle slots hold
+        problem -1 and count as finished.
+    collect
+        ``collect(slots, problems)`` stores the answers of finished problems.
+    """
+    problems = np.full(n_slots, -1)
+    following = 0
+    busy = np.zeros(n_slots, dtype=bool)
+    while following < n_problems or busy.any():
+        free = np.flatnonzero(~busy)[: n_problems - following]
+        problems[free] = np.arange(following, following + len(free))
+        following += len(free)
+        fresh = np.zeros(n_slots, dtype=bool)
+        fresh[free] = True
+        busy[free] = True
+        waiting = following < n_problems
+        finished = advance(problems, fresh, n_slots // 2 if waiting else 0) & busy
+        slots = np.flatnonzero(finished)
+        collect(slots, problems[slots])
+        busy[slots] = False
+        problems[slots] = -1
+
+
+def select(mask: jax.Array, new: jax.Array, old: jax.Array | float) -> jax.Array:
+    """`new` in the slots whose mask is set, `old` elsewhere."""
+    return jnp.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old)

@@ -1,9 +1,8 @@
 """Geodesics: exponential and logarithm maps, their Jacobians, and curves."""
 
-from land.geodesics.curve import Geodesic, geodesic
 from land.geodesics.exponential import ExpMap, exp_map
 from land.geodesics.jacobian import ExpJacobian, exp_jacobian, exp_log_det
-from land.geodesics.logarithm import LogMap, log_map
+from land.geodesics.logarithm import Geodesic, LogMap, geodesic, log_map
 
 __all__ = [
     "ExpJacobian",

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import block_size, device
+from land._device import Indices, Mask, block_size, device, run_in_batches
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.batching import Indices, Mask, run_in_batches
 from land.geodesics.problem import check_metric, pair_up
 from land.geodesics.runge_kutta import advance_rays, empty_state
 from land.metrics import Metric
-from land.metrics.host_tensors import norms
+from land.metrics.tensors import norms
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,26 +20,38 @@ from scipy.spatial import KDTree
 
 from land._precision import in_float64
 from land.metrics import Metric
-from land.metrics.host_tensors import norms
+from land.metrics.tensors import norms
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-_NEIGHBOURS = 10
-# Landmarks: this many data at random, or one in every cell as wide as the metric's
-# resolution where that makes more of them. Wider cells keep those bounded, too.
-_SOME_LANDMARKS, _MOST_LANDMARKS = 2000, 20_000
-_WIDEN = 1.25
-_ATTACHMENTS = 5
-# Points farther from the landmarks than this many of their spacings are attached to
-# more of them.
-_FAR, _FAR_ATTACHMENTS = 10.0, 64
-_THINNING = 4
-_QUADRATURE = 4
-# Coordinates of segments in memory at once.
-_COORDINATES = 2**22
-# csgraph takes a stored zero for a missing edge.
-_SHORTEST_EDGE = 1e-150
+
+@dataclass(frozen=True)
+class _Settings:
+    """The graph, and lengths of segments."""
+
+    neighbours: int = 10
+    # Neighbours are also looked for among every so many-th landmark, repeatedly.
+    thinning: int = 4
+    # Landmarks: this many data at random, or one in every cell as wide as the metric's
+    # resolution where that makes more of them. Wider cells keep those bounded, too.
+    some_landmarks: int = 2000
+    most_landmarks: int = 20_000
+    widen: float = 1.25
+    # Landmarks to which a point is attached. Points farther from them than this many of
+    # their spacings are attached to more.
+    attachments: int = 5
+    far: float = 10.0
+    far_attachments: int = 64
+    # Nodes on a panel, panels of a segment at most, and coordinates in memory at once.
+    quadrature: int = 4
+    most_panels: int = 64
+    coordinates: int = 2**22
+    # csgraph takes a stored zero for a missing edge.
+    shortest_edge: float = 1e-150
+
+
+_SETTINGS = _Settings()
 
 
 @dataclass(frozen=True)
@@ -169,81 +180,37 @@ def segment_lengths(
     """
     if pairs is None:
         pairs = np.arange(len(starts)), np.arange(len(ends))
-    if not len(pairs[0]):
-        return np.empty(0)
-    if metric.resolution is None:
-        n_panels = np.full(len(pairs[0]), 4)
-    else:
-        distances = _pair_distances(starts, ends, pairs)
-        n_panels = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
-        n_panels = np.clip(n_panels, 1, 64)
-    panels = _Panels(starts, ends, pairs, n_panels)
-    at_once = max(1, _COORDINATES // (_QUADRATURE * starts.shape[1]))
-    lengths = [
-        _panel_lengths(metric, *panels[first : first + at_once])
-        for first in range(0, len(panels), at_once)
-    ]
-    return np.add.reduceat(np.concatenate(lengths), panels.first)
-
-
-def _pair_distances(
-    starts: Array, ends: Array, pairs: tuple[Indices, Indices]
-) -> Array:
-    """Euclidean distances of pairs of starts and ends, given by their indices."""
-    distances = np.empty(len(pairs[0]))
-    at_once = max(1, _COORDINATES // starts.shape[1])
-    for first in range(0, len(distances), at_once):
+    at_once = max(
+        1,
+        _SETTINGS.coordinates
+        // (_SETTINGS.quadrature * _SETTINGS.most_panels * starts.shape[1]),
+    )
+    lengths = [np.empty(0)]
+    for first in range(0, len(pairs[0]), at_once):
         left, right = (each[first : first + at_once] for each in pairs)
-        steps = ends[right] - starts[left]
-        distances[first : first + at_once] = np.sqrt(
-            np.einsum("ni,ni->n", steps, steps)
-        )
-    return distances
+        lengths.append(_lengths(metric, starts[left], ends[right]))
+    return np.concatenate(lengths)
 
 
-@dataclass(frozen=True)
-class _Panels:
-    """Equal pieces of segments; where they lie is computed when they are taken."""
-
-    starts: Array
-    ends: Array
-    pairs: tuple[Indices, Indices]
-    counts: Indices
-
-    @cached_property
-    def segment(self) -> Indices:
-        """The segment of each panel."""
-        return np.repeat(np.arange(len(self.counts)), self.counts)
-
-    @cached_property
-    def first(self) -> Indices:
-        """The first panel of each segment."""
-        return np.cumsum(self.counts) - self.counts
-
-    def __len__(self) -> int:
-        return len(self.segment)
-
-    def __getitem__(self, some: slice) -> tuple[Array, Array]:
-        """Corners (n, D) where the panels begin, and the ways to the next ones."""
-        rows = np.arange(len(self))[some]
-        segment = self.segment[rows]
-        left, right = (each[segment] for each in self.pairs)
-        count = self.counts[segment][:, None]
-        position = (rows - self.first[segment])[:, None]
-        corners = self.starts[left]
-        steps = (self.ends[right] - corners) / count
-        return corners + position * steps, steps
-
-
-def _panel_lengths(metric: Metric, corners: Array, steps: Array) -> Array:
-    """Metric lengths of short straight segments by Gauss quadrature."""
-    nodes, weights = leggauss(_QUADRATURE)
-    fractions, weights = (nodes[:, None] + 1.0) / 2.0, weights / 2.0
-    points = corners[:, None] + fractions * steps[:, None]
-    flat = metric.host_tensors(points.reshape(-1, corners.shape[1]))
+def _lengths(metric: Metric, starts: Array, ends: Array) -> Array:
+    """The same at once, in panels not longer than the metric's resolution allows."""
+    steps = ends - starts
+    counts = np.full(len(steps), 4)
+    if metric.resolution is not None:
+        distances = np.linalg.norm(steps, axis=1)
+        counts = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
+        counts = np.clip(counts, 1, _SETTINGS.most_panels)
+    first = np.cumsum(counts) - counts
+    segment = np.repeat(np.arange(len(steps)), counts)
+    position = np.arange(len(segment)) - first[segment]
+    nodes, weights = leggauss(_SETTINGS.quadrature)
+    along = (steps / counts[:, None])[segment][:, None]
+    places = position[:, None, None] + (nodes[:, None] + 1.0) / 2.0
+    points = starts[segment][:, None] + places * along
+    flat = metric.host_tensors(points.reshape(-1, points.shape[2]))
     tensors = flat.reshape(*points.shape[:2], *flat.shape[1:])
-    along = np.broadcast_to(steps[:, None], points.shape)
-    return np.asarray(norms(tensors, along) @ weights)
+    panels = norms(tensors, np.broadcast_to(along, points.shape)) @ weights / 2.0
+    return np.add.reduceat(panels, first)
 
 
 def distinct_rows(rows: Array) -> tuple[Indices, Indices]:
@@ -262,7 +229,7 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points, points, (left, right))
-        lengths = np.maximum(lengths, _SHORTEST_EDGE)
+        lengths = np.maximum(lengths, _SETTINGS.shortest_edge)
         both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
         edges = csr_array((np.concatenate([lengths, lengths]), both), shape)
@@ -275,12 +242,14 @@ def _choose_landmarks(metric: Metric) -> Array:
     """All of the metric's landmarks, or enough of them to follow the data."""
     assert metric.landmarks is not None
     points = np.unique(metric.landmarks, axis=0)
-    if len(points) <= _SOME_LANDMARKS:
+    if len(points) <= _SETTINGS.some_landmarks:
         return points
-    chosen = np.random.default_rng(0).permutation(len(points))[:_SOME_LANDMARKS]
+    chosen = np.random.default_rng(0).permutation(len(points))[
+        : _SETTINGS.some_landmarks
+    ]
     if metric.resolution is not None:
         spread = _one_per_cell(points, metric.resolution)
-        if len(spread) > _SOME_LANDMARKS:
+        if len(spread) > _SETTINGS.some_landmarks:
             chosen = spread
     return points[np.sort(chosen)]
 
@@ -292,10 +261,10 @@ def _one_per_cell(points: Array, width: float) -> Indices:
     while True:
         cells = np.floor((points[order] - corner) / width)
         first, _ = distinct_rows(cells)
-        if len(first) <= _MOST_LANDMARKS:
+        if len(first) <= _SETTINGS.most_landmarks:
             return order[first]
         # The first of a wider cell is the first of one of its own cells.
-        order, width = order[np.sort(first)], _WIDEN * width
+        order, width = order[np.sort(first)], _SETTINGS.widen * width
 
 
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
@@ -307,10 +276,10 @@ def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
     n = len(points)
     order = np.random.default_rng(0).permutation(n)
     pairs = [_nearest_pairs(points, np.arange(n), tree)]
-    size = n // _THINNING
+    size = n // _SETTINGS.thinning
     while size >= 2:
         pairs.append(_nearest_pairs(points, order[:size]))
-        size //= _THINNING
+        size //= _SETTINGS.thinning
     left, right = np.concatenate(pairs, axis=1)
     while True:
         graph = coo_array((np.ones(len(left)), (left, right)), (n, n))
@@ -329,7 +298,7 @@ def _nearest_pairs(
     points: Array, members: Indices, tree: KDTree | None = None
 ) -> Indices:
     """Each member paired with its nearest neighbours among the members, (2, pairs)."""
-    k = min(_NEIGHBOURS + 1, len(members))
+    k = min(_SETTINGS.neighbours + 1, len(members))
     tree = KDTree(points[members]) if tree is None else tree
     _, nearest = tree.query(points[members], k)
     return np.stack([np.repeat(members, k), members[nearest.reshape(-1)]])
@@ -351,11 +320,13 @@ def _attach(
     These are the nearest ones and, for points far from all landmarks, a sample of the
     others: what is nearest to such a point need not be on its way.
     """
-    k = min(_ATTACHMENTS, len(graph.points))
+    k = min(_SETTINGS.attachments, len(graph.points))
     distances, nearest = graph.tree.query(points, k)
     distances, nearest = distances.reshape(-1, k), nearest.reshape(-1, k)
-    far = np.flatnonzero(distances[:, 0] > _FAR * graph.spacing)
-    sample = np.random.default_rng(0).permutation(len(graph.points))[:_FAR_ATTACHMENTS]
+    far = np.flatnonzero(distances[:, 0] > _SETTINGS.far * graph.spacing)
+    sample = np.random.default_rng(0).permutation(len(graph.points))[
+        : _SETTINGS.far_attachments
+    ]
     # Points that are not far repeat their nearest landmark, at no cost.
     extra = np.repeat(nearest[:, :1], len(sample) if len(far) else 0, axis=1)
     lengths = np.full((len(points), k + extra.shape[1]), np.inf)
@@ -396,7 +367,9 @@ def _from_bases(
     edges = graph.edges
     rows = np.concatenate([edges.indptr, edges.indptr[-1] + ends])
     indices = np.concatenate([edges.indices, columns[kept]])
-    data = np.concatenate([edges.data, np.maximum(weights[kept], _SHORTEST_EDGE)])
+    data = np.concatenate(
+        [edges.data, np.maximum(weights[kept], _SETTINGS.shortest_edge)]
+    )
     matrix = csr_array((data, indices, rows), shape=(size, size))
     sources = np.arange(len(bases)) + n
     return dijkstra(matrix, indices=sources, return_predecessors=True, limit=limit)

@@ -14,38 +14,45 @@ The small linear systems are solved on the host: see `land.metrics.tensors`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import in_blocks
-from land.geodesics.batching import Indices, Mask
+from land._device import Indices, Mask, in_blocks
 from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
-from land.geodesics.equation import acceleration_and_tensor
+from land.geodesics.equation import jacobi_acceleration
 from land.metrics import Metric
-from land.metrics.host_tensors import inner
+from land.metrics.tensors import inner
 
 Array = NDArray[np.float64]
 
 # The linear systems of an element have ORDER * D unknowns.
 MOST_DIMENSIONS = 6
-_MOST_STEPS = 8
-# Elements that are looked after at once.
-_MOST_ELEMENTS = 1024
-# Elements for which the device computes equations at once: one program for all meshes.
-_BLOCK = 64
-# A step longer than this, or than the one before, shows that the curve is too far from
-# a geodesic.
-_LONGEST = 0.5
-# Descent lowers the energy; a step that raises the length by more went elsewhere.
-_LONGER = 1.01
 
 
 @dataclass(frozen=True)
-class Finished:
+class _Settings:
+    """When Newton's method goes on, and how much is computed at once."""
+
+    most_steps: int = 8
+    # A step longer than this, or than the one before, shows that the curve is too far
+    # from a geodesic.
+    longest: float = 0.5
+    # Descent lowers the energy; a step that raises the length by more went elsewhere.
+    longer: float = 1.01
+    # Elements in memory at once, and those for which the device computes equations at
+    # once: one program for all meshes.
+    elements: int = 1024
+    block: int = 64
+
+
+_SETTINGS = _Settings()
+
+
+class Finished(NamedTuple):
     """What Newton's method made of a batch of curves.
 
     Attributes
@@ -90,7 +97,7 @@ def finish_curves(
     rates: Array,
     widths: Array,
     smallest: float,
-    most: int = _MOST_STEPS,
+    most: int = _SETTINGS.most_steps,
 ) -> Finished:
     """Newton steps for curves near geodesics until they are `smallest` or hopeless.
 
@@ -107,60 +114,32 @@ def finish_curves(
     most
         Steps that may be taken.
     """
-    n, elements, _, dim = rates.shape
-    result = Finished(
-        rates=rates.copy(),
-        tangents=np.full((n, dim), np.nan),
-        end_velocities=np.full((n, dim), np.nan),
-        jacobians=np.full((n, dim, dim), np.nan),
-        responses=np.full((n, dim, dim), np.nan),
-        fields=np.zeros((*rates.shape, 2 * dim)),
-        speeds=np.full(n, np.nan),
-        change=np.full(n, np.inf),
-        minimal=np.zeros(n, dtype=bool),
-        found=np.zeros(n, dtype=bool),
-        n_steps=np.zeros(n, dtype=np.int64),
-    )
-    first_speeds = np.full(n, np.nan)
-    # Memory is bounded: a system of equations for each element.
-    size = max(1, _MOST_ELEMENTS // elements)
-    active = np.arange(n)
-    for _ in range(min(most, _MOST_STEPS)):
-        going = []
-        for start in range(0, len(active), size):
-            rows = active[start : start + size]
-            previous = result.change[rows]
-            step = _step(
-                metric, bases[rows], targets[rows], result.rates[rows], widths[rows]
-            )
-            _enter(result, rows, step)
-            fresh = np.isnan(first_speeds[rows])
-            first_speeds[rows[fresh]] = step.speeds[fresh]
-            good = step.change <= np.minimum(_LONGEST, previous)
-            good &= step.speeds <= _LONGER * first_speeds[rows]
-            result.found[rows] = good & (step.change <= smallest)
-            going.append(rows[good & ~result.found[rows]])
-        active = np.concatenate(going) if going else active
+
+    def advance(rows: Indices, rates: Array) -> Finished:
+        parts = [
+            _step(metric, bases[own], targets[own], rates[own], widths[own])
+            for own in np.array_split(rows, -(-len(rows) * rates.shape[1] // limit))
+        ]
+        return Finished(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    limit = _SETTINGS.elements
+    result = advance(np.arange(len(bases)), rates)
+    first_speeds = result.speeds.copy()
+    going = result.change <= _SETTINGS.longest
+    active = np.arange(len(bases))
+    for _ in range(min(most, _SETTINGS.most_steps) - 1):
+        result.found[active] = going & (result.change[active] <= smallest)
+        active = active[going & ~result.found[active]]
         if not len(active):
-            break
+            return result
+        step = advance(active, result.rates)
+        going = step.change <= np.minimum(_SETTINGS.longest, result.change[active])
+        going &= step.speeds <= _SETTINGS.longer * first_speeds[active]
+        step.n_steps[:] += result.n_steps[active]
+        for mine, its in zip(result, step, strict=True):
+            mine[active] = its
+    result.found[active] = going & (result.change[active] <= smallest)
     return result
-
-
-def _enter(result: Finished, rows: Indices, step: Finished) -> None:
-    """Store a step of some of the curves."""
-    for name in (
-        "rates",
-        "tangents",
-        "end_velocities",
-        "jacobians",
-        "responses",
-        "fields",
-        "speeds",
-        "change",
-        "minimal",
-    ):
-        getattr(result, name)[rows] = getattr(step, name)
-    result.n_steps[rows] += 1
 
 
 def _step(
@@ -174,7 +153,7 @@ def _step(
         each.reshape(n * elements, *each.shape[2:])
         for each in (bases[:, None] + starts, starts, rates, widths)
     ]
-    systems, forces, tensors = in_blocks(_equations, (_BLOCK,), metric, *rows)
+    systems, forces, tensors = in_blocks(_equations, (_SETTINGS.block,), metric, *rows)
     answers = _solve(systems, forces)
     states = _states(answers.reshape(n, elements, order, dim, 2 * dim + 1), widths)
     jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
@@ -251,10 +230,15 @@ def _equations(
     inner = INTEGRATION @ rates
     time = widths[:, None, None]
     points = (starts[:, None] + inner).reshape(-1, dim)
-    found = _linearise(metric, points, (rates / time).reshape(-1, dim))
-    acceleration, in_position, in_velocity, tensors = (
+    velocities = (rates / time).reshape(-1, dim)
+    # Derivatives in position and in velocity, column by column.
+    ways = jnp.broadcast_to(jnp.eye(2 * dim), (len(points), 2 * dim, 2 * dim))
+    fields = ways[..., :dim], ways[..., dim:]
+    found = jacobi_acceleration(metric, points, velocities, *fields)
+    acceleration, changes, tensors = (
         part.reshape(n, order, *part.shape[1:]) for part in found
     )
+    in_position, in_velocity = jnp.split(changes.swapaxes(2, 3), 2, axis=3)
     stiffness = in_position * time[..., None] ** 2
     damping = in_velocity * time[..., None]
     forces = (
@@ -322,24 +306,3 @@ def _solve(systems: Array, right: Array) -> Array:
         systems[singular] = np.eye(systems.shape[-1])
         answers = np.linalg.solve(systems, right)
     return np.where(known[..., None, None], answers, np.nan)
-
-
-def _linearise(
-    metric: Metric, points: jax.Array, velocities: jax.Array
-) -> tuple[jax.Array, ...]:
-    """Accelerations, their derivatives in position and in velocity, and tensors."""
-
-    def derivative(function: Any, where: jax.Array) -> Any:
-        value, push, tensors = jax.linearize(function, where, has_aux=True)
-        ways = jnp.broadcast_to(
-            jnp.eye(metric.dim)[:, None], (metric.dim, *where.shape)
-        )
-        return value, jax.vmap(push, out_axes=-1)(ways), tensors
-
-    value, in_position, tensors = derivative(
-        lambda where: acceleration_and_tensor(metric, where, velocities), points
-    )
-    _, in_velocity, _ = derivative(
-        lambda way: acceleration_and_tensor(metric, points, way), velocities
-    )
-    return value, in_position, in_velocity, tensors

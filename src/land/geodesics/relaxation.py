@@ -8,6 +8,7 @@ linear solver beyond the D x D blocks themselves.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,21 +16,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from land.geodesics.batching import select
+from land._device import select
 from land.geodesics.collocation import ORDER, WEIGHTS, gauss_positions
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm, squared_norm_gradient
 
-_MEMORY = 20
-_ARMIJO = 1e-4
-# Energies cannot be compared beyond rounding.
-_ROUNDING = 1e-13
-_SMALLEST_STEP = 1e-9
-# Iterating is pointless once the distance to the discrete minimum is this fraction of
-# the discretisation error: refine instead. On a mesh that is nearly right the estimate
-# of that error must be told apart from what iterating would still remove.
-_ROUGH, _COARSE_ENOUGH, _FINE_ENOUGH = 0.03, 0.2, 0.05
-_FEWEST_ITERATIONS = 3
+
+@dataclass(frozen=True)
+class _Settings:
+    """Descent, and when it ends."""
+
+    # Past steps that are remembered.
+    memory: int = 20
+    armijo: float = 1e-4
+    # Energies cannot be compared beyond rounding.
+    rounding: float = 1e-13
+    smallest_step: float = 1e-9
+    # Iterating is pointless once the distance to the discrete minimum is this fraction
+    # of the discretisation error: refine instead. On a mesh that is nearly right the
+    # estimate of that error must be told apart from what iterating would still remove.
+    rough: float = 0.03
+    coarse_enough: float = 0.2
+    fine_enough: float = 0.05
+    fewest_iterations: int = 3
+
+
+_SETTINGS = _Settings()
+
+
 # Nearly a geodesic: near enough for Newton's method.
 NEARLY = 0.05
 
@@ -101,9 +115,9 @@ def empty_state(
         decrement=flat,
         mismatch=flat,
         # Large, and made where they stay: copying zeros to an accelerator takes time.
-        steps=jnp.zeros((_MEMORY, *rates.shape)),
-        changes=jnp.zeros((_MEMORY, *rates.shape)),
-        curvatures=np.zeros((_MEMORY, n_slots)),
+        steps=jnp.zeros((_SETTINGS.memory, *rates.shape)),
+        changes=jnp.zeros((_SETTINGS.memory, *rates.shape)),
+        curvatures=np.zeros((_SETTINGS.memory, n_slots)),
         clock=np.zeros((), dtype=np.int64),
         iterations=np.zeros(n_slots, dtype=np.int64),
         plain=idle,
@@ -231,7 +245,7 @@ def _iterate(
     # Idle slots are nowhere: that costs a metric that looks for neighbours nothing.
     new = _evaluate(metric, boundary, select(state.running, old.rates + moved, jnp.nan))
     slope = _dot(old.gradient, state.direction)
-    allowed = old.energy * (1.0 + _ROUNDING) + _ARMIJO * step * slope
+    allowed = old.energy * (1.0 + _SETTINGS.rounding) + _SETTINGS.armijo * step * slope
     accepted = state.running & (new.energy <= allowed)
     state = _remember(state, accepted, moved, new.gradient - old.gradient)
     curve = jax.tree.map(partial(select, accepted), new, old)
@@ -244,7 +258,7 @@ def _iterate(
     backed = jnp.clip(
         _parabola(old.energy, new.energy, slope, step), 0.1 * step, 0.5 * step
     )
-    stuck = state.running & ~accepted & (backed < _SMALLEST_STEP)
+    stuck = state.running & ~accepted & (backed < _SETTINGS.smallest_step)
     plain = stuck & ~state.plain
     direction = -_quasi_newton(state, curve, gradient_step)
     ascending = _dot(curve.gradient, direction) >= 0.0
@@ -279,11 +293,18 @@ def _settled(
     """Whether a curve is accurate, or wants another mesh or another method."""
     distance = jnp.sqrt(jnp.maximum(decrement, 0.0))
     accurate = (distance <= tol) & (mismatch <= tol)
-    share = jnp.where(mismatch > _ROUGH, _COARSE_ENOUGH, _FINE_ENOUGH)
+    share = jnp.where(
+        mismatch > _SETTINGS.rough, _SETTINGS.coarse_enough, _SETTINGS.fine_enough
+    )
     limited = (mismatch > tol) & (distance <= share * mismatch)
-    unfit = (mismatch > _ROUGH) & (iterations >= patience)
+    unfit = (mismatch > _SETTINGS.rough) & (iterations >= patience)
     ready = (jnp.maximum(distance, mismatch) <= NEARLY) & hand_over
-    return accurate | (limited & (iterations >= _FEWEST_ITERATIONS)) | unfit | ready
+    return (
+        accurate
+        | (limited & (iterations >= _SETTINGS.fewest_iterations))
+        | unfit
+        | ready
+    )
 
 
 def _parabola(
@@ -320,8 +341,8 @@ def _remember(
     """Store the pair in the ring buffer; a slot without a good one stores nothing."""
     product = _dot(moved, change)
     # Below this the change of the gradient is rounding error, not curvature.
-    good = accepted & (product > _ROUNDING * state.curve.energy)
-    place = state.clock % _MEMORY
+    good = accepted & (product > _SETTINGS.rounding * state.curve.energy)
+    place = state.clock % _SETTINGS.memory
     zero = jnp.zeros_like(moved)
     return state._replace(
         steps=state.steps.at[place].set(select(good, moved, zero)),
@@ -342,18 +363,18 @@ def _quasi_newton(
         age: int, carry: tuple[jax.Array, jax.Array]
     ) -> tuple[jax.Array, jax.Array]:
         vector, shares = carry
-        index = (state.clock - 1 - age) % _MEMORY
+        index = (state.clock - 1 - age) % _SETTINGS.memory
         share = state.curvatures[index] * _dot(state.steps[index], vector)
         vector = vector - share[:, None, None, None] * state.changes[index]
         return vector, shares.at[index].set(share)
 
     def oldest_first(age: int, vector: jax.Array) -> jax.Array:
-        index = (state.clock - filled + age) % _MEMORY
+        index = (state.clock - filled + age) % _SETTINGS.memory
         share = state.curvatures[index] * _dot(state.changes[index], vector)
         correction = (shares[index] - share)[:, None, None, None]
         return vector + correction * state.steps[index]
 
-    filled = jnp.minimum(state.clock, _MEMORY)
+    filled = jnp.minimum(state.clock, _SETTINGS.memory)
     shares = jnp.zeros_like(state.curvatures)
     vector, shares = jax.lax.fori_loop(
         0, filled, newest_first, (curve.gradient, shares)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from land.geodesics.batching import select
+from land._device import select
 from land.geodesics.dop853 import (
     ERROR_3,
     ERROR_5,

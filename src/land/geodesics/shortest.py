@@ -24,7 +24,7 @@ from land.geodesics.graph import (
 )
 from land.geodesics.solution import Connections, NearbyTargets
 from land.metrics import Metric
-from land.metrics.host_tensors import lower, norms
+from land.metrics.tensors import inner, norms
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -38,9 +38,8 @@ class _Settings:
     # the same route; one longer by more than the second was never the shorter way.
     same_route: float = 1.05
     too_long: float = 3.0
-    # A line is solved this roughly first, and sampled so often for the second time.
+    # Another way is solved this roughly first.
     rough: float = 1e-2
-    samples: int = 129
     # Nearest targets with which each is compared, and how often.
     neighbours: int = 5
     rounds: int = 5
@@ -49,21 +48,35 @@ class _Settings:
     short: float = 0.1
     # Ways by neighbours are pursued if they save this share of the length.
     worthwhile: float = 2e-3
-    # So many geodesics from one base are many; this share of them, at least and at most
-    # so many, start from the graph, and the others from them.
+    # So many geodesics from one base are many; this share of them starts from the
+    # graph, and the others from them.
     many: int = 256
     pilots: float = 0.125
-    fewest_pilots: int = 64
-    most_pilots: int = 8192
-    # Geodesics to neighbouring targets take different ways if they are farther from
-    # each other at one of these times than the targets, by this factor.
-    on_the_way: tuple[float, ...] = (0.25, 0.5, 0.75)
-    astray: float = 1.5
+    # Geodesics to neighbouring targets take different ways if they are farther apart
+    # half-way than the targets, by this factor.
+    apart: float = 1.5
 
 
 _SETTINGS = _Settings()
-# Targets at the base have no length to divide by.
-_SHORTEST = 1e-300
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Geodesics that are wanted from bases (n, D) to targets (n, D)."""
+
+    metric: Metric
+    bases: Array
+    targets: Array
+    tol: float
+    max_iter: int
+
+    def take(self, rows: Indices) -> _Task:
+        return replace(self, bases=self.bases[rows], targets=self.targets[rows])
+
+    def solve(self, guesses: Polylines | Connections, tol: float = 0.0) -> Connections:
+        tol = max(tol, self.tol)
+        problem = (self.metric, self.bases, self.targets)
+        return connect(*problem, guesses, tol, self.max_iter)
 
 
 def shortest_connections(
@@ -73,18 +86,20 @@ def shortest_connections(
 
     Of many from one base most start from the geodesic to a neighbouring target.
     """
-    pilots, others = _pilots(metric, bases, targets)
-    problem = (metric, bases[pilots], targets[pilots], tol, max_iter)
-    solution = _from_the_graph(*problem, alone=not len(others))
+    task = _Task(metric, bases, targets, tol, max_iter)
+    pilots, others = _pilots(task)
+    leading = task.take(pilots)
+    solution = _from_the_graph(leading, alone=not len(others))
     if len(others):
-        _shorten_by_neighbours(*problem, solution)
-        _, nearest = KDTree(targets[pilots]).query(targets[others], workers=-1)
-        guesses = solution.take(nearest)
-        found = connect(metric, bases[others], targets[others], guesses, tol, max_iter)
+        _shorten_by_neighbours(leading, solution)
+        _, nearest = KDTree(leading.targets).query(targets[others], workers=-1)
+        found = task.take(others).solve(solution.take(nearest))
         places = np.concatenate([pilots, others])
         solution = Connections.concatenate([solution, found]).put(places)
     if metric.landmarks is not None:
-        _shorten_by_neighbours(metric, bases, targets, tol, max_iter, solution)
+        _shorten_by_neighbours(task, solution)
+        if _try_other_ways(task, solution):
+            _shorten_by_neighbours(task, solution)
     return solution
 
 
@@ -97,167 +112,129 @@ def moved_connections(
     max_iter: int,
 ) -> Connections:
     """The same from geodesics between nearby bases and targets."""
-    solution = connect(metric, bases, targets, earlier, tol, max_iter)
+    task = _Task(metric, bases, targets, tol, max_iter)
+    solution = task.solve(earlier)
+    solution.nearby = earlier.nearby
     if metric.landmarks is not None:
-        _shorten_by_neighbours(
-            metric, bases, targets, tol, max_iter, solution, earlier.nearby
-        )
+        _shorten_by_neighbours(task, solution)
     return solution
 
 
-def _pilots(metric: Metric, bases: Array, targets: Array) -> tuple[Indices, Indices]:
+def _pilots(task: _Task) -> tuple[Indices, Indices]:
     """Geodesics that start from the graph, and those that follow them."""
-    everyone = np.arange(len(bases))
-    if len(bases) < _SETTINGS.many or metric.landmarks is None or not _all_equal(bases):
-        return everyone, everyone[:0]
-    order = np.random.default_rng(0).permutation(len(bases))
-    n_pilots = int(
-        np.clip(
-            _SETTINGS.pilots * len(bases),
-            _SETTINGS.fewest_pilots,
-            _SETTINGS.most_pilots,
-        )
-    )
+    n = len(task.bases)
+    alone = n < _SETTINGS.many or task.metric.landmarks is None
+    if alone or np.any(task.bases != task.bases[:1]):
+        return np.arange(n), np.arange(0)
+    order = np.random.default_rng(0).permutation(n)
+    n_pilots = int(_SETTINGS.pilots * max(n, 2 * _SETTINGS.many))
     return np.sort(order[:n_pilots]), np.sort(order[n_pilots:])
 
 
-def _from_the_graph(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
-    tol: float,
-    max_iter: int,
-    *,
-    alone: bool,
-) -> Connections:
+def _from_the_graph(task: _Task, *, alone: bool) -> Connections:
     """Geodesics that start from shortest paths through the landmarks, or as lines.
 
     The straight line is tried as well where geodesics are `alone`: among many, the
     neighbours know what it would find.
     """
-    lines = straight_lines(metric, bases, targets)
-    paths = shortest_paths(metric, bases, targets, lines)
-    solution = connect(metric, bases, targets, paths, tol, max_iter)
-    if not alone:
-        return solution
-    ratio = lines.lengths / np.where(paths.lengths > 0.0, paths.lengths, 1.0)
-    lines_too = np.flatnonzero(
-        (ratio > _SETTINGS.same_route) & (ratio < _SETTINGS.too_long)
-    )
-    _try_lines(
-        metric,
-        bases,
-        targets,
-        solution,
-        lines_too,
-        lines.take(lines_too),
-        tol,
-        max_iter,
-    )
+    ends = (task.metric, task.bases, task.targets)
+    lines = straight_lines(*ends)
+    paths = shortest_paths(*ends, lines)
+    solution = task.solve(paths)
+    if alone:
+        ratio = lines.lengths / np.where(paths.lengths > 0.0, paths.lengths, 1.0)
+        other = (ratio > _SETTINGS.same_route) & (ratio < _SETTINGS.too_long)
+        which = np.flatnonzero(other)
+        _try(task, solution, which, lines.take(which))
     return solution
 
 
-def _try_lines(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
+def _try(
+    task: _Task,
     solution: Connections,
     which: Indices,
-    guesses: Polylines,
-    tol: float,
-    max_iter: int,
-) -> None:
+    guesses: Polylines | Connections,
+) -> bool:
     """Try other first guesses for some of the geodesics; keep what is shorter.
 
     A rough solution tells which of them are worth solving to the tolerance.
     """
     if not len(which):
-        return
-    rough_tol = max(tol, _SETTINGS.rough)
-    rough = connect(metric, bases[which], targets[which], guesses, rough_tol, max_iter)
+        return False
+    rough = task.take(which).solve(guesses, _SETTINGS.rough)
     solution.n_iter[which] += rough.n_iter
-    shorter = (
-        rough.lengths < (1.0 - 0.1 * _SETTINGS.worthwhile) * solution.lengths[which]
-    )
-    shorter |= ~solution.converged[which]
-    if not shorter.any():
-        return
-    curves = rough.take(np.flatnonzero(shorter)).sample(
-        np.linspace(0.0, 1.0, _SETTINGS.samples)
-    )
-    which = which[shorter]
-    guesses = at_constant_speed(metric, curves)
-    others = connect(metric, bases[which], targets[which], guesses, tol, max_iter)
-    solution.adopt(which, others)
+    saved = 0.1 * _SETTINGS.worthwhile  # a rough length is a little too long
+    shorter = rough.lengths < (1.0 - saved) * solution.lengths[which]
+    rows = np.flatnonzero(shorter | ~solution.converged[which])
+    if len(rows):
+        curves = rough.take(rows).sample(np.linspace(0.0, 1.0, 129))
+        lines = at_constant_speed(task.metric, curves)
+        solution.adopt(which[rows], task.take(which[rows]).solve(lines))
+    return len(rows) > 0
 
 
-def _shorten_by_neighbours(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
-    tol: float,
-    max_iter: int,
-    solution: Connections,
-    known: NearbyTargets | None = None,
-) -> None:
-    """Restart geodesics that could be shorter by way of a neighbouring target.
-
-    `known` pairs of neighbours serve again if they have the same targets and groups.
-    """
-    pairs = _nearby_targets(metric, bases, targets, known)
-    solution.nearby = pairs
+def _shorten_by_neighbours(task: _Task, solution: Connections) -> None:
+    """Restart geodesics that are shorter by way of a neighbouring target."""
+    pairs = solution.nearby = _nearby_targets(task, solution.nearby)
     left, right = pairs.left, pairs.right
+    tried = np.full(len(left), np.inf)
     for _ in range(_SETTINGS.rounds):
-        estimates = _estimates(pairs, solution)
-        lengths = np.maximum(solution.lengths[right], _SHORTEST)
-        promises = estimates / lengths
-        fresh = promises < pairs.tried - _SETTINGS.worthwhile
-        promising = (
-            solution.lengths[left] + pairs.gaps < (1.0 - _SETTINGS.worthwhile) * lengths
-        )
+        detours = solution.lengths[left] + pairs.gaps
+        promising = detours < (1.0 - _SETTINGS.worthwhile) * solution.lengths[right]
         promising |= solution.converged[left] & ~solution.converged[right]
-        hopeful = fresh & ~promising & (promises < 1.0 - _SETTINGS.worthwhile)
-        rows = np.flatnonzero(hopeful)
-        promising[rows] = _apart(solution, targets, left[rows], right[rows])
-        order = np.flatnonzero(promising & fresh)
-        if not len(order):
+        chosen = _best_for_each(right, detours, promising & (detours < tried))
+        if not len(chosen):
             return
-        order = order[np.argsort(estimates[order], kind="stable")]
-        which, first = np.unique(right[order], return_index=True)
-        pairs.tried[order[first]] = promises[order[first]]
-        guesses = solution.take(left[order][first])
-        solution.adopt(
-            which,
-            connect(metric, bases[which], targets[which], guesses, tol, max_iter),
-        )
+        tried[chosen] = (1.0 - _SETTINGS.worthwhile) * detours[chosen]
+        which, guesses = right[chosen], solution.take(left[chosen])
+        solution.adopt(which, task.take(which).solve(guesses))
 
 
-def _estimates(pairs: NearbyTargets, solution: Connections) -> Array:
-    """How far the right targets are if the space beyond the left ones is flat.
+def _try_other_ways(task: _Task, solution: Connections) -> bool:
+    """Try, once and roughly, ways of neighbours that may be shorter.
 
-    By the law of cosines, with the angle between the geodesic that arrives at the left
-    target and the line that goes on to the right one. At most the detour.
+    How far a target is by a neighbour's way: by the law of cosines, with the angle
+    between the geodesic that arrives at the neighbour and the line from there.
     """
-    lengths, gaps = solution.lengths[pairs.left], pairs.gaps
-    arlines_too = solution.end_velocities[pairs.left]
-    products = np.einsum("ni,ni->n", pairs.momenta, arlines_too)
-    forward = products / np.where(lengths > 0.0, lengths, 1.0)
-    forward = np.clip(forward, -gaps, gaps)
-    return np.sqrt(np.maximum(lengths**2 + 2.0 * lengths * forward + gaps**2, 0.0))
+    pairs = _nearby_targets(task, solution.nearby)
+    left, right = pairs.left, pairs.right
+    lines = task.targets[right] - task.targets[left]
+    tensors = task.metric.host_tensors(task.targets)[left]
+    lengths = solution.lengths[left]
+    products = inner(tensors, lines, solution.end_velocities[left])
+    squares = lengths**2 + 2.0 * products + pairs.gaps**2
+    estimates = np.sqrt(np.maximum(squares, (lengths - pairs.gaps) ** 2))
+    middles = solution.sample(np.array([0.5]))[:, 0]
+    between = np.linalg.norm(middles[left] - middles[right], axis=1)
+    apart = between > _SETTINGS.apart * np.linalg.norm(lines, axis=1)
+    shorter = estimates < (1.0 - _SETTINGS.worthwhile) * solution.lengths[right]
+    chosen = _best_for_each(right, estimates, apart & shorter)
+    return _try(task, solution, right[chosen], solution.take(left[chosen]))
 
 
-def _nearby_targets(
-    metric: Metric, bases: Array, targets: Array, known: NearbyTargets | None
-) -> NearbyTargets:
-    """Each target with the nearest others that have the same base."""
-    distinct, which = distinct_rows(bases)
+def _best_for_each(
+    right: Indices, values: Array, allowed: NDArray[np.bool_]
+) -> Indices:
+    """For each right target the allowed pair of the smallest value."""
+    order = np.flatnonzero(allowed)
+    order = order[np.argsort(values[order], kind="stable")]
+    return order[np.unique(right[order], return_index=True)[1]]
+
+
+def _nearby_targets(task: _Task, known: NearbyTargets | None) -> NearbyTargets:
+    """Each target with the nearest others that have the same base.
+
+    `known` pairs serve again if they have the same targets and groups.
+    """
+    targets, metric = task.targets, task.metric
+    distinct, which = distinct_rows(task.bases)
     groups = distinct[which]
     if (
         known is not None
         and np.array_equal(known.targets, targets)
         and np.array_equal(known.groups, groups)
     ):
-        return replace(known, tried=known.tried.copy())
+        return known
     lefts, rights = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
     order = np.argsort(which, kind="stable")
     for members in np.split(order, np.cumsum(np.bincount(which))[:-1]):
@@ -271,28 +248,9 @@ def _nearby_targets(
     apart = left != right
     left, right = left[apart], right[apart]
     lines, tensors = targets[right] - targets[left], metric.host_tensors(targets)
-    momenta = lower(tensors[left], lines)
     # The metric hardly varies on short lines: there it is known well at the ends.
-    gaps = 0.5 * np.sqrt(np.einsum("ni,ni->n", momenta, lines))
-    gaps += 0.5 * norms(tensors[right], lines)
+    gaps = 0.5 * (norms(tensors[left], lines) + norms(tensors[right], lines))
     short = 0.0 if metric.resolution is None else _SETTINGS.short * metric.resolution
     long = np.flatnonzero(np.einsum("ni,ni->n", lines, lines) > short**2)
     gaps[long] = segment_lengths(metric, targets, targets, (left[long], right[long]))
-    tried = np.full(len(left), np.inf)
-    return NearbyTargets(targets, groups, left, right, momenta, gaps, tried)
-
-
-def _apart(
-    solution: Connections, targets: Array, left: Indices, right: Indices
-) -> NDArray[np.bool_]:
-    """Whether geodesics to neighbouring targets take different ways."""
-    if not len(left):
-        return np.zeros(0, dtype=bool)
-    samples = solution.sample(np.array(_SETTINGS.on_the_way))
-    ways = np.linalg.norm(samples[left] - samples[right], axis=2).max(axis=1)
-    ends = np.linalg.norm(targets[left] - targets[right], axis=1)
-    return np.asarray(ways > _SETTINGS.astray * ends)
-
-
-def _all_equal(rows: Array) -> bool:
-    return bool(np.all(rows == rows[:1]))
+    return NearbyTargets(targets, groups, left, right, gaps)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from land.geodesics.batching import Indices, Mask
+from land._device import Indices
 from land.geodesics.collocation import ORDER, PiecewiseCurves
 from land.geodesics.newton import MOST_DIMENSIONS
 
@@ -28,11 +28,7 @@ class NearbyTargets:
     groups: Indices  # (m,) the first target with the same base
     left: Indices
     right: Indices
-    momenta: Array  # (n, D) of the lines, at the left targets
     gaps: Array  # (n,) metric lengths of the lines
-    # (n,) what the way by the left target promised, relative to the right one's length,
-    # when it was tried: infinite if it never was. Changed in place.
-    tried: Array
 
 
 @dataclass
@@ -109,13 +105,7 @@ class Connections:
 
     def put(self, places: Indices) -> Connections:
         """The same geodesics in another order, each in its place."""
-        arrays: dict[str, Any] = {
-            name: np.empty_like(getattr(self, name)) for name in _ARRAYS
-        }
-        for name, array in arrays.items():
-            array[places] = getattr(self, name)
-        meshes = [(places[which], curves) for which, curves in self.final_meshes()]
-        return Connections(**arrays, meshes=meshes)
+        return self.take(np.argsort(places))
 
     @staticmethod
     def concatenate(parts: Sequence[Connections]) -> Connections:
@@ -158,17 +148,9 @@ class Connections:
         """
         shorter = others.lengths < (1.0 - 1e-9) * self.lengths[which]
         same = others.converged == self.converged[which]
-        better = np.where(same, shorter, others.converged)
-        mine = which[better]
         self.n_iter[which] += others.n_iter
+        better = np.flatnonzero(np.where(same, shorter, others.converged))
+        mine, others = which[better], others.take(better)
         for name in _VALUES:
-            getattr(self, name)[mine] = getattr(others, name)[better]
-        self.meshes += [(which[own], curves) for own, curves in others.restrict(better)]
-
-    def restrict(self, keep: Mask) -> list[tuple[Indices, PiecewiseCurves]]:
-        """Meshes of the kept geodesics only."""
-        kept = []
-        for which, curves in self.meshes:
-            rows = keep[which]
-            kept.append((which[rows], curves.take(rows)))
-        return kept
+            getattr(self, name)[mine] = getattr(others, name)
+        self.meshes += [(mine[own], curves) for own, curves in others.meshes]

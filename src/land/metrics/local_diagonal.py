@@ -20,7 +20,7 @@ from land.metrics.variances import (
     Source,
     all_data,
     local_variances,
-    variances_in_the_plane,
+    variance_derivatives,
 )
 
 Array = NDArray[np.float64]
@@ -163,13 +163,14 @@ class LocalDiagonalMetric(Metric):
     def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Tensors, slopes and the curvature's second derivatives from one sum."""
         scaled = (points - self.center) / self.sigma
-        variances, slopes, across = variances_in_the_plane(scaled, self._source)
+        variances, slopes, bends = variance_derivatives(scaled, self._source, 2)
         tensors = 1.0 / (self.sigma**2 * variances + self.rho)
         # Derivatives of 1 / h, with h in units of sigma^2 and x in units of sigma.
         falls = self.sigma * slopes * tensors[:, None] ** 2
         steep = jnp.stack([slopes[:, 1, 0], slopes[:, 0, 1]], axis=1)
-        bends = 2.0 * (self.sigma * steep) ** 2 * tensors**3 - across * tensors**2
-        return tensors, -falls, jnp.sum(bends, axis=1)
+        across = jnp.stack([bends[:, 1, 1, 0], bends[:, 0, 0, 1]], axis=1)
+        turns = 2.0 * (self.sigma * steep) ** 2 * tensors**3 - across * tensors**2
+        return tensors, -falls, jnp.sum(turns, axis=1)
 
     @property
     def _source(self) -> Source:

@@ -1,49 +1,67 @@
 """Algebra of metric tensors that are stored as a diagonal or as full matrices.
 
-A batch of n tensors in D dimensions is an array of shape (n, D) when the metric is
-diagonal and (n, D, D) when it is not; a batch of vectors has shape (n, D). The two
-kinds are told apart by their number of axes, so the code above never branches on it.
+A batch of tensors in D dimensions is an array of shape (..., D) if the metric is
+diagonal, else (..., D, D); vectors have shape (..., D). The number of axes tells the
+two kinds apart. Arrays are NumPy's or JAX's, and the answers are of the same kind.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
 
-def is_diagonal(tensors: Array, vectors: Array) -> bool:
-    """Tell whether `tensors` holds diagonals for vectors of this shape."""
-    return tensors.ndim == vectors.ndim
-
-
-def lower(tensors: Array, vectors: Array) -> Array:
-    """Momenta M v of the velocities v."""
-    if is_diagonal(tensors, vectors):
+def lower(tensors: Any, vectors: Any) -> Any:
+    """Momenta M v of the velocities v; velocities of momenta if given inverses."""
+    if tensors.ndim == vectors.ndim:
         return tensors * vectors
-    return jnp.einsum("...ij,...j->...i", tensors, vectors)
+    module = np if isinstance(tensors, np.ndarray) else jnp
+    return module.einsum("...ij,...j->...i", tensors, vectors)
 
 
-def invert(tensors: Array, vectors: Array) -> Array:
-    """Inverse tensors M^-1, in the storage of `tensors`."""
-    if is_diagonal(tensors, vectors):
-        return 1.0 / tensors
-    return _sweep(tensors)
+def inner(tensors: Any, left: Any, right: Any) -> Any:
+    """Inner products u^T M v."""
+    momenta = lower(tensors, right)
+    if isinstance(momenta, np.ndarray):  # faster than a sum over a short axis
+        return np.einsum("...i,...i->...", left, momenta)
+    return jnp.sum(left * momenta, axis=-1)
 
 
-def squared_norm(tensors: Array, vectors: Array) -> Array:
+def squared_norm(tensors: Any, vectors: Any) -> Any:
     """Squared lengths v^T M v."""
-    return jnp.sum(vectors * lower(tensors, vectors), axis=-1)
+    return inner(tensors, vectors, vectors)
 
 
-def squared_norm_gradient(tensors: Array, vectors: Array) -> Array:
+def norms(tensors: Any, vectors: Any) -> Any:
+    """Lengths of vectors."""
+    return squared_norm(tensors, vectors) ** 0.5
+
+
+def squared_norm_gradient(tensors: Any, vectors: Any) -> Any:
     """Gradient of v^T M v in the stored entries of M."""
-    if is_diagonal(tensors, vectors):
+    if tensors.ndim == vectors.ndim:
         return vectors * vectors
     return vectors[..., :, None] * vectors[..., None, :]
 
 
-def _sweep(tensors: Array) -> Array:
+def dense(tensors: Any, dim: int) -> Any:
+    """Tensors (n, D) or (n, D, D) as matrices."""
+    return tensors[:, :, None] * np.eye(dim) if tensors.ndim == 2 else tensors
+
+
+def invert(tensors: Any, vectors: Any) -> Any:
+    """Inverse tensors M^-1, in the storage of `tensors`."""
+    if tensors.ndim == vectors.ndim:
+        return 1.0 / tensors
+    if isinstance(tensors, np.ndarray):
+        return np.linalg.inv(tensors)
+    return _sweep(tensors)
+
+
+def _sweep(tensors: jax.Array) -> jax.Array:
     """Inverses of symmetric positive definite matrices by Gauss-Jordan sweeps.
 
     Not `jnp.linalg.inv`: batched LAPACK calls inside a compiled loop wait for helpers
@@ -51,14 +69,14 @@ def _sweep(tensors: Array) -> Array:
     """
     dim = tensors.shape[-1]
 
-    def sweep(index: int, swept: Array) -> Array:
+    def sweep(index: int, swept: jax.Array) -> jax.Array:
         column = swept[..., :, index] / swept[..., index, index, None]
         here = jnp.arange(dim) == index
         pivot = swept[..., index, index, None, None]
-        inner = swept - pivot * column[..., :, None] * column[..., None, :]
+        inside = swept - pivot * column[..., :, None] * column[..., None, :]
         border = jnp.where(here, column[..., :, None], column[..., None, :])
         corner = here[:, None] & here
         edge = here[:, None] | here
-        return jnp.where(corner, -1.0 / pivot, jnp.where(edge, border, inner))
+        return jnp.where(corner, -1.0 / pivot, jnp.where(edge, border, inside))
 
     return -jax.lax.fori_loop(0, dim, sweep, tensors)

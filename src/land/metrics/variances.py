@@ -79,7 +79,7 @@ def local_variances(points: jax.Array, source: Source) -> jax.Array:
 
 @jax.custom_jvp
 def _variances(points: jax.Array, source: Source) -> jax.Array:
-    return _derivatives(points, source, 0)[0]
+    return variance_derivatives(points, source, 0)[0]
 
 
 @_variances.defjvp
@@ -90,12 +90,13 @@ def _variances_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @jax.custom_jvp
 def _variances_and_slopes(points: jax.Array, source: Source) -> tuple[jax.Array, ...]:
-    return _derivatives(points, source, 1)
+    return variance_derivatives(points, source, 1)
 
 
 @_variances_and_slopes.defjvp
 def _variances_and_slopes_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    variances, slopes, curvatures = _derivatives(primals[0], primals[1], 2)
+    points, source = primals
+    variances, slopes, curvatures = variance_derivatives(points, source, 2)
     changes = (
         jnp.einsum("bd,bdj->bj", tangents[0], slopes),
         jnp.einsum("be,bedj->bdj", tangents[0], curvatures),
@@ -103,60 +104,7 @@ def _variances_and_slopes_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return (variances, slopes), changes
 
 
-def variances_in_the_plane(
-    points: jax.Array, source: Source
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Local variances in the plane, their slopes, and the curvatures across.
-
-    Those are the second derivatives of either variance along the other axis, (n, 2):
-    all that the Gauss curvature needs. Both come from one fourth moment, the sum of
-    w_n (x_n1 - x_1)^2 (x_n2 - x_2)^2, which costs one more column of a matrix product.
-    """
-
-    def jet(run: jax.Array) -> tuple[jax.Array, ...]:
-        if isinstance(source, VarianceTable):
-            variances, slopes, curvatures = variances_from_table(run, source, 2)
-            across = jnp.stack([curvatures[:, 1, 1, 0], curvatures[:, 0, 0, 1]], 1)
-            return variances, slopes, across
-        if isinstance(source, Blocks):
-            return _plane_from_blocks(run, source)
-        weights = _weights_of_all_data(run, source)
-        return _plane_sums(run, weights @ source.columns)
-
-    found = _in_runs(jet, points, _longest_run(source, 1))
-    return jnp.maximum(found[0], 0.0), found[1], found[2]
-
-
-def _plane_from_blocks(points: jax.Array, source: Blocks) -> tuple[jax.Array, ...]:
-    def terms(tiles: Tiles) -> jax.Array:
-        moments = tiles.weights @ _monomials(jnp, tiles.data, 1)
-        variances, slopes, across = _plane_sums(tiles.queries, moments)
-        return jnp.concatenate([variances, _flat(slopes, 1), across], -1)
-
-    sums = sums_within_reach(points, source, terms)
-    return sums[:, :2], sums[:, 2:6].reshape(-1, 2, 2), sums[:, 6:]
-
-
-def _plane_sums(points: jax.Array, moments: jax.Array) -> tuple[jax.Array, ...]:
-    """From moments about the origin (..., 12) to variances, slopes and curvatures."""
-    variances, slopes, _, zeroth = _central(points, moments[..., :-1])
-    _, first, pairs, third = _split(moments[..., :-1], points, (0, 1, 2, 2))
-    x, y = points[..., 0], points[..., 1]
-    # (X - x)^2 (Y - y)^2, multiplied out and summed.
-    fourth = (
-        moments[..., -1]
-        - 2.0 * y * third[..., 1, 0]
-        - 2.0 * x * third[..., 0, 1]
-        + y**2 * pairs[..., 0, 0]
-        + x**2 * pairs[..., 1, 1]
-        + 4.0 * x * y * pairs[..., 0, 1]
-        - 2.0 * x * y * (y * first[..., 0] + x * first[..., 1])
-        + (x * y) ** 2 * zeroth[..., 0]
-    )
-    return variances, slopes, fourth[..., None] - variances
-
-
-def _derivatives(
+def variance_derivatives(
     points: jax.Array, source: Source, order: int
 ) -> tuple[jax.Array, ...]:
     """Local variances and their derivatives up to an order of at most two.
@@ -215,8 +163,6 @@ def _from_all_data(
     dim = points.shape[1]
     if order == 0 and dim <= MOMENT_DIMENSIONS:
         columns = _of_order_zero(columns, dim)
-    elif dim == 2:
-        columns = columns[:, :-1]  # the fourth moment is for the curvature alone
     return _sums(points, data, columns, weights, order)
 
 
@@ -227,8 +173,6 @@ def _from_blocks(
 
     def terms(tiles: Tiles) -> jax.Array:
         columns = _monomials(jnp, tiles.data, min(order, 1))
-        if order > 0 and dim == 2:
-            columns = columns[..., :-1]
         parts = _sums(tiles.queries, tiles.data, columns, tiles.weights, order)
         return jnp.concatenate([_flat(part, k) for k, part in enumerate(parts)], -1)
 
@@ -279,10 +223,7 @@ def _monomials(xp: Any, data: Any, order: int) -> Any:
         return xp.concatenate([*columns, data**2], axis=-1)
     pairs = data[..., :, None] * data[..., None, :]
     third = data[..., :, None] * data[..., None, :] ** 2
-    columns += [_flat(pairs, 1), _flat(third, 1)]
-    if data.shape[-1] == 2:
-        columns.append(xp.prod(data, axis=-1, keepdims=True) ** 2)
-    return xp.concatenate(columns, axis=-1)
+    return xp.concatenate([*columns, _flat(pairs, 1), _flat(third, 1)], axis=-1)
 
 
 def _of_order_zero(columns: Any, dim: int) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from land.geodesics.batching import run_in_batches
+from land._device import run_in_batches
 
 
 class Worker:
