@@ -14,7 +14,7 @@ def assert_usable(model, data):
     assert np.all(np.isfinite(model.mean_))
     assert np.linalg.eigvalsh(model.covariance_)[0] > 0.0
     assert np.all(np.isfinite(model.score_samples(data)))
-    points = model.sample(5, random_state=0)
+    points, _ = model.sample(5, random_state=0)
     assert points.shape == (5, data.shape[1])
     assert np.all(np.isfinite(points))
 

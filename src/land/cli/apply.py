@@ -85,10 +85,9 @@ def sample(options: argparse.Namespace, console: Console) -> int:
             f"a {type(stored.model).__name__} has no density to draw from; fit a LAND"
         )
     with console.working(f"drawing {options.number} points"):
-        drawn = stored.model.sample(options.number, random_state=options.seed)
-    points, components = drawn if isinstance(drawn, tuple) else (drawn, None)
+        points, components = stored.model.sample(options.number, options.seed)
     columns = dict(zip(stored.columns, stored.to_data(points).T, strict=True))
-    if components is not None:
+    if len(stored.means()) > 1:
         columns["component_" if "component" in columns else "component"] = components
     what = f"{len(points)} points"
     deliver(options, console, columns, {"points": len(points)}, what)

@@ -25,8 +25,11 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     what = counted(options.components, "component")
     with console.working(f"fitting {what} (the first steps compile)"):
         cache.enable()
-        stored = new_model(estimator(options, console.step), data, options)
-        model = stored.model.fit(stored.to_model(data.X), checkpoint=checkpoint)
+        callbacks = [console.step]
+        if checkpoint is not None:
+            callbacks.append(land.callbacks.Checkpoint(checkpoint))
+        stored = new_model(estimator(options, callbacks), data, options)
+        model = stored.model.fit(stored.to_model(data.X))
     seconds = time.perf_counter() - started
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output)
@@ -63,10 +66,12 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def estimator(options: argparse.Namespace, callback: Any) -> Any:
     """The estimator that the arguments describe."""
-    more = {name: getattr(options, name) for name in ("sigma", "optimizer")}
-    more |= {"random_state": options.seed, "callback": callback} | settings(options)
+    more = {"sigma": options.sigma, "random_state": options.seed, "callback": callback}
+    more |= settings(options)
     if options.components == 1:
-        return land.LAND(**more)
+        return land.LAND(optimizer=options.optimizer, **more)
+    if options.optimizer != "auto":
+        raise UsageError("--optimizer paper is for one component; leave it out")
     return land.LANDMixture(options.components, n_init=options.n_init, **more)
 
 

@@ -1,24 +1,22 @@
-"""Progress of a fit in a file, so that it can go on after an interrupt or a crash."""
+"""The progress of a fit in a file, so that it can go on after an interrupt or crash."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import warnings
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from land.estimators.archive import (
-    ModelFileError,
-    PathLike,
-    read_archive,
-    write_archive,
-)
+from land.estimators.archive import ModelFileError, read_archive, write_archive
+from land.fitting import Step
 from land.metrics import LocalDiagonalMetric, Metric
 
 Array = NDArray[np.float64]
@@ -31,28 +29,44 @@ _IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
 _PROBES = 16
 
 
+@dataclass(frozen=True)
 class Checkpoint:
-    """A file with the progress of one fit: that of certain data with certain settings.
+    """Callback that keeps the progress of a long fit in a file.
 
-    It is replaced as a whole, so that it is never half written.
+    To resume, fit the same data with the same parameters and the same file. The fit
+    then goes on from there, and ends with the model, to the last digit, of a fit that
+    was never interrupted, also if `random_state` is None. The file is deleted when the
+    fit has ended, and refused if it belongs to another fit.
 
-    Attributes
+    Parameters
     ----------
-    entropy : list of int
-        The randomness of the fit.
-    progress : dict or None
-        How the fit stood when it was last kept.
+    path : path-like
+        The file. It is replaced as a whole, so it is never half written.
+
+    Notes
+    -----
+    Maximum likelihood with the default optimizer keeps its progress after the search
+    for a start and every few steps; other fits start anew. `LANDMixture` needs
+    ``n_init=1``.
+
+    Examples
+    --------
+    >>> import land, tempfile, pathlib
+    >>> X = land.datasets.make_half_ellipse(50, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     checkpoint = land.callbacks.Checkpoint(pathlib.Path(folder) / "checkpoint")
+    ...     model = land.LAND(sigma=0.5, n_samples=200, callback=checkpoint).fit(X)
+    ...     checkpoint.path.exists()
+    False
     """
 
-    def __init__(self, path: PathLike, fingerprint: str, entropy: list[int]) -> None:
-        self.path = Path(path)
-        self.fingerprint, self.entropy = fingerprint, entropy
-        self.progress: dict[str, Any] | None = None
-        self._warned = False
+    path: str | os.PathLike[str]
 
-    @classmethod
-    def open(cls, path: PathLike, fingerprint: str, entropy: list[int]) -> Self:
-        """The checkpoint of a fit, with its progress if the file exists.
+    def __call__(self, step: Step) -> None:
+        """Do nothing: a step is too little to go on from, and fits call `open`."""
+
+    def open(self, fingerprint: str, entropy: list[int]) -> OpenCheckpoint:
+        """The checkpoint of a certain fit, with its progress if the file exists.
 
         Raises
         ------
@@ -61,19 +75,50 @@ class Checkpoint:
         OSError
             If it cannot be read, or its folder does not exist.
         """
-        checkpoint = cls(path, fingerprint, entropy)
-        folder = checkpoint.path.absolute().parent
+        path = Path(self.path)
+        folder = path.absolute().parent
         if not folder.is_dir():
             raise FileNotFoundError(
                 errno.ENOENT, "there is no such folder for a checkpoint", str(folder)
             )
-        if checkpoint.path.exists():
-            checkpoint._read()
-        return checkpoint
+        if not path.exists():
+            return OpenCheckpoint(path, fingerprint, entropy)
+        try:
+            contents, _ = read_archive(path)
+        except ModelFileError:
+            contents = {}
+        if (contents.get("format"), contents.get("version")) != (_FORMAT, _VERSION):
+            raise ValueError(
+                f"{path} is not a checkpoint of this version of land, or it is "
+                "damaged; name another file, or delete it to start anew"
+            )
+        if contents["fingerprint"] != fingerprint:
+            raise ValueError(
+                f"the checkpoint {path} belongs to a fit of other data, with "
+                "other settings, or by another version of land; name another file, "
+                "or delete it to start anew"
+            )
+        return OpenCheckpoint(
+            path, fingerprint, contents["entropy"], contents["progress"]
+        )
+
+    def remove(self) -> None:
+        """Delete the file, if there is one."""
+        Path(self.path).unlink(missing_ok=True)
+
+
+@dataclass
+class OpenCheckpoint:
+    """The file of one fit: its randomness, and its progress when it was last kept."""
+
+    path: Path
+    fingerprint: str
+    entropy: list[int]
+    progress: dict[str, Any] | None = None
+    warned: bool = False
 
     def keep(self, progress: dict[str, Any]) -> None:
         """Write the progress; a failure costs a warning and not the fit."""
-        self.progress = progress
         contents = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -84,32 +129,14 @@ class Checkpoint:
         try:
             write_archive(self.path, contents, {})
         except OSError as error:
-            if not self._warned:
+            if not self.warned:
                 warnings.warn(
                     f"cannot write the checkpoint {self.path}: {error.strerror}; "
                     "the fit goes on without",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            self._warned = True
-
-    def _read(self) -> None:
-        try:
-            contents, _ = read_archive(self.path)
-        except ModelFileError:
-            contents = {}
-        if (contents.get("format"), contents.get("version")) != (_FORMAT, _VERSION):
-            raise ValueError(
-                f"{self.path} is not a checkpoint of this version of land, or it is "
-                "damaged; name another file, or delete it to start anew"
-            )
-        if contents["fingerprint"] != self.fingerprint:
-            raise ValueError(
-                f"the checkpoint {self.path} belongs to a fit of other data, with "
-                "other settings, or by another version of land; name another file, "
-                "or delete it to start anew"
-            )
-        self.entropy, self.progress = contents["entropy"], contents["progress"]
+            self.warned = True
 
 
 def fingerprint(

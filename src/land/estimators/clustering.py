@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
 from land.estimators.base import RiemannianEstimator, warn_about_points
-from land.estimators.parallel import spread
-from land.estimators.scoring import distances_to
+from land.estimators.scoring import distances_to, spread
 from land.fitting import FitProblem, fit_kmeans, spread_centers
 
 Array = NDArray[np.float64]
@@ -46,10 +45,10 @@ class RiemannianKMeans(
         Largest number of steps of a run.
     tol : float
         Stop when no centre moves by more than this share of the clusters' spread.
-    random_state : None, int or RandomState
+    random_state : None, int, RandomState or Generator
         Randomness of the first centres.
     n_jobs : int or None
-        Number of processes that compute distances to new points (see `LAND`) and that
+        Number of processes that compute distances to new points, see `LAND`, and that
         share the `n_init` runs.
 
     Attributes

@@ -231,6 +231,9 @@ def _check_parameters(
     kind: type[RiemannianEstimator], parameters: dict[str, Any]
 ) -> dict[str, Any]:
     known = set(kind._get_param_names()) - set(_NOT_STORED)
+    parameters = dict(parameters)
+    if kind is LANDMixture:
+        parameters.pop("optimizer", None)  # earlier files have it; it had one value
     for name, value in parameters.items():
         if name not in known:
             raise ModelFileError(f"it has an unknown parameter, {name!r}")
@@ -240,7 +243,7 @@ def _check_parameters(
             raise ModelFileError(f"parameter {name!r} must be a number or a word")
         if name in CHOICES and value not in CHOICES[name]:
             raise ModelFileError(f"parameter {name!r} must not be {value!r}")
-    return dict(parameters)
+    return parameters
 
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from sklearn.utils import check_array, check_random_state
 from land._validation import check_count
 from land.estimators.clustering import f_measure
 from land.estimators.mixture import LANDMixture
-from land.estimators.parallel import check_n_jobs, spread
+from land.estimators.scoring import check_n_jobs, spread
 
 Criterion = Literal["bic", "aic", "held_out"]
 Row = dict[str, Any]
