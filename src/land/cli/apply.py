@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from land.cli.console import Console
-from land.cli.errors import CommandError
+from land.cli.console import CommandError, Console
 from land.cli.models import load_model, model_text, read_for_model
-from land.cli.output import FIGURES, TABLES, check_output, deliver
+from land.cli.tables import FIGURES, TABLES, check_output, deliver
 
 
 def score(options: argparse.Namespace, console: Console) -> int:
@@ -40,7 +39,7 @@ def score(options: argparse.Namespace, console: Console) -> int:
         theirs = result["gaussian_mean_log_density"] = float(gaussian.mean())
         text += f"\na Gaussian mixture with as many components: {theirs:.6g}"
         if theirs > result["mean_log_density"]:
-            text += "; try 'land fit' with a larger --rho, which flattens space"
+            text += "; try 'land fit' with a larger --rho"
     columns = data.columns(options.with_data) | {"log_density": values}
     deliver(options, console, columns, result, "log densities", text)
     return 0
@@ -110,5 +109,5 @@ def plot(options: argparse.Namespace, console: Console) -> int:
 def info(options: argparse.Namespace, console: Console) -> int:
     """Show a model."""
     result = load_model(options.model, console).summary()
-    console.result(model_text(result), result)
+    console.result(model_text(result, details=True), result)
     return 0

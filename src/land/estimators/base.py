@@ -238,7 +238,7 @@ def _warn_about_columns(data: Array) -> None:
     if len(constant):
         warnings.warn(
             f"X is constant in column(s) {constant.tolist()}: the covariance there is "
-            "a token; drop them if they mean nothing",
+            "regularised; drop the column(s)",
             UserWarning,
             stacklevel=4,
         )

@@ -236,18 +236,11 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
         Above 0 and at most 1; 1 if and only if clusters and classes are the same
         groups, whatever their names.
 
-    Raises
-    ------
-    ValueError
-        If the sequences differ in length, are empty, or hold missing or unhashable
-        labels.
-
     Notes
     -----
     There may be more or fewer clusters than classes, and several classes may be matched
-    with the same cluster. ``f_measure(a, b)`` and ``f_measure(b, a)`` differ in
-    general. The value is not corrected for chance: a single cluster reaches 2/3 for two
-    classes of the same size. Compare it between clusterings of the same data.
+    with the same cluster. The two arguments cannot be exchanged. The value is not
+    corrected for chance: a single cluster reaches 2/3 for two classes of the same size.
 
     The LAND paper uses this measure for its sleep stages, citing [1]_ without printing
     the formula.

@@ -54,8 +54,7 @@ class LAND(RiemannianDensity):
         is always with respect to the metric's volume.
     covariance_type : {"full", "diag", "spherical"}
         Which covariances are allowed, in tangent coordinates at the mean: any, diagonal
-        ones, or multiples of the identity. The fewer parameters, the more dimensions a
-        fit can bear.
+        ones, or multiples of the identity. Fewer parameters suit more dimensions.
     init : {"least_squares", "random"} or array_like of shape (D,)
         Where to start: central points of the data, which are compared; a random
         row, or a given mean.
@@ -161,7 +160,7 @@ class LAND(RiemannianDensity):
         self.n_jobs = n_jobs
 
     def tangents(self, X: ArrayLike) -> Array:
-        """Tangent coordinates Log(x) at the mean, of which `covariance_` speaks.
+        """Tangent coordinates Log(x) at the mean, those of `covariance_`.
 
         NaN, with a warning, where a log map failed.
         """

@@ -115,7 +115,7 @@ def fitted_attributes(
 def take(
     arrays: Arrays, fields: Mapping[str, Field], sizes: Mapping[str, int] | None = None
 ) -> Arrays:
-    """Take what the fields list out of `arrays`; refuse what is not as they say."""
+    """Take the fields out of `arrays`; refuse what does not match them."""
     sizes = dict(sizes or {})
     for name, field in fields.items():
         if name not in arrays:

@@ -247,7 +247,7 @@ def _check_parameters(
 
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
-    """What tells the metric; its arrays are added to `arrays`."""
+    """The metric's entry in the header; its arrays are added to `arrays`."""
     metric = model.metric_
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
     if type(metric) is LocalDiagonalMetric:
@@ -255,7 +255,7 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
         arrays["metric.sigma"] = np.asarray(metric.sigma, dtype=np.float64)
         arrays["metric.rho"] = np.asarray(metric.rho, dtype=np.float64)
     elif type(metric) is not EuclideanMetric:
-        # The metric itself is code and stays behind; its tensors at the means tell
+        # The metric itself is code and is not stored; its tensors at the means show
         # whether the one that is given on loading is the same.
         kind, table = "given", False
         arrays["metric.tensors"] = metric.tensor(_means(vars(model)))

@@ -4,9 +4,9 @@ Functions of points return small arrays: the curves of geodesics are large, and 
 when they return. Many points are taken in chunks, so that memory is bounded, work can
 be shared and progress be reported.
 
-Jobs run in other processes or on other machines, as joblib is told. What all jobs share
-is sent once and unpacked once in each process, so that a metric's tables, which are
-made on first use, serve all jobs of that process.
+Jobs run in other processes or on other machines, as joblib is configured. What all jobs
+share is sent once and unpacked once in each process, so that a metric's tables, which
+are made on first use, serve all jobs of that process.
 """
 
 from __future__ import annotations

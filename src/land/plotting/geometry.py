@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from land._validation import check_points
 from land.geodesics import Geodesic, LogMap
 from land.metrics import Metric
-from land.plotting._common import axes, mesh, plane
+from land.plotting.sheet import axes, mesh, plane
 
 # Colour-blind safe (Okabe and Ito): what the eye should follow, and what it should not.
 GEODESIC, STRAIGHT, FAN, POINT = "#0072B2", "#D55E00", "#009E73", "#222222"
