@@ -34,10 +34,10 @@ def fit(parser: Any) -> None:
     _output(parser, "MODEL", "for the model")
     _number(parser, "-k --components", 1, "components of the mixture")
     parser.add_argument("--resume", **_FLAG, help="go on from MODEL.checkpoint")
-    group = _model(parser)
-    group.add_argument("--sigma", type=number_or_auto, default="auto", help=_SIGMA)
-    _choice(group, "--optimizer", ("auto", "paper"), "paper: for one component")
+    group = _model(parser, type=number_or_auto, default="auto", help=_SIGMA)
     _number(group, "--n-init", 1, "fits to choose from")
+    algorithm = "paper: its Algorithms 1 and 2, for one component"
+    _choice(_paper(parser), "--optimizer", ("auto", "paper"), algorithm)
 
 
 def score(parser: Any) -> None:
@@ -104,9 +104,8 @@ def select(parser: Any) -> None:
     add("-o", "--output", type=Path, metavar="MODEL", help="file for the chosen model")
     add("--table", type=Path, metavar="FILE", help="file for the table of candidates")
     several = f"{_SIGMA}; several: auto,0.2,0.5"
-    _model(parser).add_argument(
-        "--sigma", type=_sigmas, default=("auto",), help=several
-    )
+    _model(parser, type=_sigmas, default=("auto",), help=several)
+    _paper(parser)
 
 
 def info(parser: Any) -> None:
@@ -166,10 +165,11 @@ def _rows(parser: Any, what: str) -> None:
     parser.add_argument("--with-data", **_FLAG, help="write the table's columns too")
 
 
-def _model(parser: Any) -> Any:
+def _model(parser: Any, **sigma: Any) -> Any:
     """How to fit; returns the group of arguments."""
     group = parser.add_argument_group("model")
     add = group.add_argument
+    add("--sigma", **sigma)
     flat = "how freely the model leaves the data: a variance, or auto (default)"
     add("--rho", type=number_or_auto, default="auto", help=flat)
     methods = ("ml", "least_squares")
@@ -184,6 +184,12 @@ def _model(parser: Any) -> Any:
     end = "stop when the log density gains less than this (default: 0.0001)"
     add("--tol", type=positive, default=1e-4, help=end)
     _seed(group)
+    return group
+
+
+def _paper(parser: Any) -> Any:
+    """What the paper does otherwise; returns the group of arguments."""
+    group = parser.add_argument_group("the paper's variants")
     _choice(group, "--volume", ("exact", "paper"), "paper: normalised as in its Eq. 7")
     law = "riemannian: a density of the metric's volume, as in the paper"
     _choice(group, "--reference", _MEASURES, law)

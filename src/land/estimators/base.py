@@ -34,6 +34,7 @@ CHOICES = {
     "reference": get_args(Reference),
     "covariance_type": tuple(COVARIANCE_TYPES),
     "measure": ("lebesgue", "riemannian"),
+    "criterion": ("bic", "aic", "held_out"),
 }
 
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_array
 
 from land._validation import check_count
-from land.estimators.base import draw_integers
+from land.estimators.base import check_choice, draw_integers
 from land.estimators.clustering import f_measure
 from land.estimators.mixture import LANDMixture
 from land.estimators.scoring import check_n_jobs, spread
@@ -72,10 +72,6 @@ class _Candidate(NamedTuple):
 
     row: Row
     model: LANDMixture | None = None
-
-    @property
-    def n_components(self) -> int:
-        return self.row["n_components"]
 
 
 class _Data(NamedTuple):
@@ -210,16 +206,18 @@ def select(
             f"estimator must be an instance of land.LANDMixture, got {estimator!r}"
         )
     template = clone(estimator or LANDMixture()).set_params(**parameters)
-    _check_options(criterion, held_out, n_jobs)
+    check_choice("criterion", criterion)
+    if not isinstance(held_out, (bool, np.bool_)):
+        raise ValueError(f"held_out must be True or False, got {held_out!r}")
+    check_n_jobs(n_jobs)
     rows = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if not hasattr(X, "columns"):  # data frames keep the names of their columns
         X = rows
     if random_state is None:
         random_state = template.random_state
     # One seed for all candidates, so that they differ by what is compared.
-    seed = random_state
-    if not isinstance(seed, Integral):
-        (seed,) = draw_integers(random_state, 1)
+    whole = isinstance(random_state, Integral)
+    seed = random_state if whole else draw_integers(random_state, 1)[0]
     parts = None
     if held_out or criterion == "held_out":
         parts = train_test_split(X, test_size=test_size, random_state=seed)
@@ -347,8 +345,8 @@ def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
 
 def _warn_about_edge(candidates: list[_Candidate], chosen: _Candidate) -> bool:
     """Whether the choice is at the edge of the numbers of components fitted."""
-    counts = {each.n_components for each in candidates if each.model is not None}
-    best = chosen.n_components
+    counts = {each.row["n_components"] for each in candidates if each.model is not None}
+    best = chosen.row["n_components"]
     if len(counts) == 1 or not (best == max(counts) or best == min(counts) > 1):
         return False
     edge, remedy = ("largest", "more") if best == max(counts) else ("smallest", "fewer")
@@ -406,12 +404,3 @@ def _check_labels(labels: Any, n: int) -> list[Any] | None:
     if all(label is None for label in values):
         raise ValueError("labels must be known (not None) for at least one row")
     return values
-
-
-def _check_options(criterion: Any, held_out: Any, n_jobs: Any) -> None:
-    if not isinstance(criterion, str) or criterion not in SIGNS:
-        words = ", ".join(repr(word) for word in SIGNS)
-        raise ValueError(f"criterion must be one of {words}, got {criterion!r}")
-    if not isinstance(held_out, (bool, np.bool_)):
-        raise ValueError(f"held_out must be True or False, got {held_out!r}")
-    check_n_jobs(n_jobs)
