@@ -112,4 +112,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "plotting"])
+    return sorted([*__all__, "plotting"])

@@ -5,7 +5,7 @@ in it to end the fit with the model reached so far. Several are given as a list:
 ``callback=[print, Checkpoint("long.checkpoint")]``.
 """
 
-from land.estimators.checkpoint import Checkpoint
+from land.estimators.callbacks import Checkpoint
 from land.fitting import Step
 
 __all__ = ["Checkpoint", "Step"]

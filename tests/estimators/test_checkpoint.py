@@ -8,7 +8,7 @@ import pytest
 import land
 from land.callbacks import Checkpoint
 from land.estimators.archive import read_archive
-from land.estimators.checkpoint import fingerprint
+from land.estimators.callbacks import fingerprint
 from land.fitting import climb
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
 

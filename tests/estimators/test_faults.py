@@ -15,7 +15,7 @@ KILLED = """
 import itertools, os, pathlib, random, signal, time
 import numpy as np
 from land.estimators.archive import read_archive, write_archive
-from land.estimators.checkpoint import Checkpoint
+from land.estimators.callbacks import Checkpoint
 
 def save_model(path, k):
     write_archive(path, {"number": k}, {"values": np.full(50_000, float(k))})

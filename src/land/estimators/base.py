@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from land._device import device
 from land._validation import check_points, check_positive
 from land.density.nodes import Reference, Volume
-from land.estimators.checkpoint import Checkpoint, fingerprint
+from land.estimators.callbacks import Checkpoint, fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
 from land.metrics import LocalDiagonalMetric, Metric

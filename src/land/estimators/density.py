@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -26,7 +24,7 @@ from land.estimators.base import (
     check_choice,
     warn_about_points,
 )
-from land.estimators.checkpoint import Checkpoint
+from land.estimators.callbacks import check_callbacks, combine, find_checkpoint
 from land.estimators.runs import Outcome
 from land.estimators.scoring import component_log_densities
 from land.fitting import (
@@ -34,13 +32,11 @@ from land.fitting import (
     Baseline,
     FitProblem,
     FitSettings,
-    Step,
     log_densities,
 )
 from land.metrics import EuclideanMetric
 
 Array = NDArray[np.float64]
-Callback = Callable[[Step], None]
 
 LEFT_OUT = "the components concerned are left out there"
 # Nats for each row of the data that a curved metric must gain over the flat one. On
@@ -80,8 +76,9 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             max_iter=check_count("max_iter", self.max_iter),
             tol=check_positive("tol", self.tol),
         )
-        callbacks = _check_callbacks(self.callback)
-        checkpoint = self._checkpoint(callbacks)
+        callbacks = check_callbacks(self.callback)
+        n_init = check_count("n_init", getattr(self, "n_init", 1))
+        checkpoint = find_checkpoint(callbacks, n_init)
         problem, weights, rng = self._start_fit(
             X,
             sample_weight,
@@ -89,7 +86,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             law=self._law,
             covariance_type=COVARIANCE_TYPES[self.covariance_type],
             n_samples=check_count("n_samples", self.n_samples, minimum=2),
-            callback=_combined(callbacks, self.verbose, type(self).__name__),
+            callback=combine(callbacks, self.verbose, type(self).__name__),
         )
         outcome = self._fit_metric(problem, weights, settings, rng)
         if checkpoint is not None and not outcome.interrupted:
@@ -98,17 +95,6 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         self._store_progress(outcome)
         self._warn(outcome)
         return self
-
-    def _checkpoint(self, callbacks: list[Callback]) -> Checkpoint | None:
-        found = [each for each in callbacks if isinstance(each, Checkpoint)]
-        n_init = check_count("n_init", getattr(self, "n_init", 1))
-        if found and n_init > 1:
-            raise ValueError(
-                "a checkpoint needs n_init=1; fit once for each random_state instead"
-            )
-        if len(found) > 1:
-            raise ValueError(f"callback must have one checkpoint, got {len(found)}")
-        return found[0] if found else None
 
     @property
     def _compares_metrics(self) -> bool:
@@ -321,35 +307,3 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         with np.errstate(divide="ignore"):
             log_weights = np.log([each.weight for each in self._components()])
         return np.where(np.isnan(densities), -np.inf, densities) + log_weights
-
-
-def _check_callbacks(callback: Any) -> list[Callback]:
-    """Callbacks as a list."""
-    several = isinstance(callback, (list, tuple))
-    found = list(callback) if several else [callback] * (callback is not None)
-    if not all(callable(each) for each in found):
-        raise ValueError(
-            f"callback must be callable, a list of callables or None, got {callback!r}"
-        )
-    return found
-
-
-def _combined(callbacks: list[Callback], verbose: Any, name: str) -> Callback | None:
-    """One function that calls all of them, and reports each step if `verbose`."""
-
-    def report(step: Step) -> None:
-        sys.stderr.write(
-            f"{name}: {step.stage} {step.iteration:3d}  "
-            f"objective {step.objective:.5f}  "
-            f"{step.n_log_maps} log maps  "
-            f"{step.seconds:.1f} s\n"
-        )
-        sys.stderr.flush()
-
-    everyone = [report, *callbacks] if verbose else callbacks
-
-    def call(step: Step) -> None:
-        for each in everyone:
-            each(step)
-
-    return call if everyone else None

@@ -11,7 +11,7 @@ from land._validation import check_count
 from land.density.nodes import Reference, Volume
 from land.estimators.base import warn_about_points
 from land.estimators.density import LEFT_OUT, RiemannianDensity
-from land.estimators.runs import MixtureStart, Outcome, best_of, fit_starts
+from land.estimators.runs import MixtureRun, MixtureStart, Outcome, best_of, run_all
 from land.estimators.scoring import Component
 from land.fitting import FitProblem, FitSettings, Snapshot
 
@@ -149,8 +149,9 @@ class LANDMixture(RiemannianDensity):
                 f"{len(problem.data)}"
             )
         start = MixtureStart(self.init, count, self.covariance_type)
+        run = MixtureRun(problem, weights, settings, start)
         rngs = [rng, *rng.spawn(self.n_init - 1)]
-        return best_of(fit_starts(problem, weights, settings, start, rngs, self.n_jobs))
+        return best_of(run_all(run, rngs, self.n_jobs))
 
     def _store(self, snapshot: Snapshot) -> None:
         estimates = snapshot.estimates

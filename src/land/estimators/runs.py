@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -175,28 +174,58 @@ class MixtureStart:
             return gaussian.fit(problem.data)
 
 
-def fit_starts(
-    problem: FitProblem,
-    weights: Array,
-    settings: FitSettings,
-    start: MixtureStart,
-    rngs: list[np.random.Generator],
-    n_jobs: int | None,
+@dataclass(frozen=True)
+class MixtureRun:
+    """The fit of a mixture, a run for each generator that it is called with."""
+
+    problem: FitProblem
+    weights: Array
+    settings: FitSettings
+    start: MixtureStart
+
+    def __call__(self, rng: np.random.Generator) -> Outcome:
+        """Run the fit."""
+
+        def fit(own: FitProblem) -> tuple[Snapshot, bool, list[int]]:
+            mixture, converged = self._fit(own, rng)
+            starved = mixture.starved if self.settings.method == "ml" else []
+            return mixture.snapshot(), converged, starved
+
+        return attempt(self.problem, fit)
+
+    def _fit(
+        self, problem: FitProblem, rng: np.random.Generator
+    ) -> tuple[MixtureEstimate, bool]:
+        weights, settings, start = self.weights, self.settings, self.start
+        if settings.method == "ml" and start.n_components == 1:
+            mean = start.single(problem.data.shape[1])
+            return fit_single(problem, weights, mean, settings, rng)
+        if settings.method == "ml":
+            first = start.responsibilities(problem, weights, rng)
+            return fit_mixture(problem, weights, first, settings, rng)
+        centers = start.means(problem, weights, rng)
+        limits = settings.max_iter, settings.tol
+        clusters = fit_kmeans(problem, weights, centers, *limits)
+        mixture = least_squares_mixture(
+            problem, weights, list(clusters.centers), clusters.logs, clusters.labels
+        )
+        return mixture, clusters.converged
+
+
+def run_all(
+    run: MixtureRun, rngs: list[np.random.Generator], n_jobs: int | None
 ) -> list[Outcome]:
-    """Fit a mixture once with each generator, `n_jobs` at a time.
+    """Run once with each generator, `n_jobs` at a time.
 
     After an interrupt the list is shorter, and one of its entries says so. The callback
-    is called with every step of fits in this process, and with the last step of others.
+    is called with every step of runs in this process, and with the last step of others.
     """
-    callback = None if runs_here(rngs, n_jobs) else problem.callback
+    callback = None if runs_here(rngs, n_jobs) else run.problem.callback
     if callback is not None:
-        problem = replace(problem, callback=None)
-    fit = partial(
-        fit_start, problem=problem, weights=weights, settings=settings, start=start
-    )
+        run = replace(run, problem=replace(run.problem, callback=None))
     found: dict[int, Outcome] = {}
     try:
-        for position, outcome in spread(fit, rngs, n_jobs):
+        for position, outcome in spread(run, rngs, n_jobs):
             found[position] = outcome
             if callback is not None and outcome.history:
                 callback(outcome.history[-1])
@@ -220,44 +249,6 @@ def best_of(outcomes: list[Outcome]) -> Outcome:
     work = sum((outcome.work for outcome in outcomes), Work())
     interrupted = any(outcome.interrupted for outcome in outcomes)
     return replace(best, work=work, interrupted=interrupted)
-
-
-def fit_start(
-    rng: np.random.Generator,
-    problem: FitProblem,
-    weights: Array,
-    settings: FitSettings,
-    start: MixtureStart,
-) -> Outcome:
-    """One run of the fit of a mixture."""
-
-    def fit(own: FitProblem) -> tuple[Snapshot, bool, list[int]]:
-        mixture, converged = _fit(own, weights, settings, start, rng)
-        starved = mixture.starved if settings.method == "ml" else []
-        return mixture.snapshot(), converged, starved
-
-    return attempt(problem, fit)
-
-
-def _fit(
-    problem: FitProblem,
-    weights: Array,
-    settings: FitSettings,
-    start: MixtureStart,
-    rng: np.random.Generator,
-) -> tuple[MixtureEstimate, bool]:
-    if settings.method == "ml" and start.n_components == 1:
-        mean = start.single(problem.data.shape[1])
-        return fit_single(problem, weights, mean, settings, rng)
-    if settings.method == "ml":
-        first = start.responsibilities(problem, weights, rng)
-        return fit_mixture(problem, weights, first, settings, rng)
-    centers = start.means(problem, weights, rng)
-    clusters = fit_kmeans(problem, weights, centers, settings.max_iter, settings.tol)
-    mixture = least_squares_mixture(
-        problem, weights, list(clusters.centers), clusters.logs, clusters.labels
-    )
-    return mixture, clusters.converged
 
 
 def spectral_clusters(data: Array, count: int) -> Array:

@@ -1,11 +1,13 @@
-"""The progress of a fit in a file, so that it can go on after an interrupt or crash."""
+"""Callbacks of fits; one keeps the progress in a file, so that a fit can be resumed."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+import sys
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +22,7 @@ from land.fitting import Step
 from land.metrics import LocalDiagonalMetric, Metric
 
 Array = NDArray[np.float64]
+Callback = Callable[[Step], None]
 
 # Version 4: an archive, whose checksums tell if it is damaged.
 _FORMAT, _VERSION = "land checkpoint", 4
@@ -159,3 +162,48 @@ def fingerprint(
     for array in (data, weights, *values):
         digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
+
+
+def check_callbacks(callback: Any) -> list[Callback]:
+    """Callbacks as a list."""
+    if callback is None:
+        return []
+    found = list(callback) if isinstance(callback, (list, tuple)) else [callback]
+    if not all(callable(each) for each in found):
+        raise ValueError(
+            f"callback must be callable, a list of callables or None, got {callback!r}"
+        )
+    return found
+
+
+def find_checkpoint(callbacks: Sequence[Callback], n_init: int) -> Checkpoint | None:
+    """The checkpoint among the callbacks of a fit of so many runs."""
+    found = [each for each in callbacks if isinstance(each, Checkpoint)]
+    if found and n_init > 1:
+        raise ValueError(
+            "a checkpoint needs n_init=1; fit once for each random_state instead"
+        )
+    if len(found) > 1:
+        raise ValueError(f"callback must have one checkpoint, got {len(found)}")
+    return found[0] if found else None
+
+
+def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback | None:
+    """One function that calls all of them, and reports each step if `verbose`."""
+
+    def report(step: Step) -> None:
+        sys.stderr.write(
+            f"{name}: {step.stage} {step.iteration:3d}  "
+            f"objective {step.objective:.5f}  "
+            f"{step.n_log_maps} log maps  "
+            f"{step.seconds:.1f} s\n"
+        )
+        sys.stderr.flush()
+
+    everyone = [report, *callbacks] if verbose else list(callbacks)
+
+    def call(step: Step) -> None:
+        for each in everyone:
+            each(step)
+
+    return call if everyone else None
