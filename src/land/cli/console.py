@@ -43,8 +43,7 @@ class UsageError(CommandError):
 class Pace:
     """How often progress is shown, in seconds, and how wide its bar is."""
 
-    redraw: float = 0.2  # the line of a terminal: smooth to the eye
-    pause: float = 0.5  # between lines of a log
+    pause: float = 0.5  # between updates of a terminal's line, or lines of a log
     patience: float = 5.0  # until a log says that work goes on
     bar: int = 24  # characters
 
@@ -162,7 +161,7 @@ class Console:
 
     def _watch(self, done: threading.Event) -> None:
         """Keep the terminal's line up to date, or a log alive."""
-        while not done.wait(PACE.redraw):
+        while not done.wait(PACE.pause):
             if self._terminal:
                 self._write(self._described()[2:81])
             elif time.perf_counter() - self._written > PACE.patience:

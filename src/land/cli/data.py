@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a message is too long, and a column suspicious."""
+    """How many columns are shown, and which are suspicious."""
 
-    named: int = 8  # names in a message
+    shown: int = 6  # in messages, summaries and figures: a line has room for them
     unequal: float = 20.0  # ratio of spreads above which columns should be scaled
     classes: int = 10  # different whole numbers, or words, that may name classes
 
@@ -106,8 +106,8 @@ def read_data(
 
 def listed(names: Sequence[str]) -> str:
     """Names for a message, not too many of them."""
-    rest = len(names) - LIMITS.named
-    return ", ".join(names[: LIMITS.named]) + f" and {rest} more" * (rest > 0)
+    rest = len(names) - LIMITS.shown
+    return ", ".join(names[: LIMITS.shown]) + f" and {rest} more" * (rest > 0)
 
 
 # Which columns.

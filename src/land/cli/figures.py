@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,23 +10,15 @@ import numpy as np
 
 from land import plotting
 from land.cli.console import CommandError
+from land.cli.data import LIMITS
 from land.cli.models import StoredModel
 from land.estimators.archive import replacing
 from land.plotting.sheet import component_legend, sheet
 from land.plotting.space import MOST_SHOWN
 
 _LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Which columns are drawn, and when to the same scale."""
-
-    columns: int = 6  # the first, if there are more than `plot_pairs` takes
-    unequal: float = 8.0  # ratio of extents from which a figure would be a thin line
-
-
-_LAYOUT = _Layout()
+# Ratio of extents from which a figure to scale would be a thin line.
+_MOST_UNEQUAL = 8.0
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -69,7 +60,7 @@ def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
     """The figure of a model of two columns; of a flat one there are no points."""
     model = stored.model
     width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
-    to_scale = max(width, height) <= _LAYOUT.unequal * min(width, height)
+    to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
     ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7
     with sheet(1, 1, (5.0, 1.0 + 4.0 * ratio)) as (figure, axes):
         ax = axes[0, 0]
@@ -109,7 +100,7 @@ def _contours(model: Any, ax: Any, grid: int) -> None:
 def _pairs(stored: StoredModel, points: np.ndarray) -> Any:
     """A panel for each pair of columns."""
     dim = len(stored.columns)
-    shown = range(dim if dim <= MOST_SHOWN else _LAYOUT.columns)
+    shown = range(dim if dim <= MOST_SHOWN else LIMITS.shown)
     with sheet(1, 1, (4.0, 4.0)) as (figure, axes):
         axes[0, 0].remove()
         panels = plotting.plot_pairs(stored.model, points, figure, dimensions=shown)

@@ -12,11 +12,8 @@ import numpy as np
 
 from land.cli import cache
 from land.cli.console import CommandError, Console
-from land.cli.data import Data, read_data
+from land.cli.data import LIMITS, Data, listed, read_data
 from land.cli.tables import text_table
-
-# Columns that a summary shows.
-_MOST_COLUMNS = 6
 
 
 @dataclass(frozen=True)
@@ -197,10 +194,8 @@ def counted(count: int, what: str) -> str:
 def model_text(result: dict[str, Any], details: bool) -> str:
     """The summary for people; the `details` are for those who know the method."""
     name = "k-means" if result["class"] == "RiemannianKMeans" else "LAND"
-    columns = result["columns"]
     line = f"{name}, {counted(result['components'], 'component')}"
-    line += f"; columns {', '.join(columns[:_MOST_COLUMNS])}"
-    line += ", ..." * (len(columns) > _MOST_COLUMNS)
+    line += f"; columns {listed(result['columns'])}"
     line += " (standardised)" * result["standardized"]
     lines = [line, *_gain_lines(result)]
     if result["mean_log_density"] is not None:
@@ -246,7 +241,7 @@ def _component_table(result: dict[str, Any]) -> str:
     columns: dict[str, Any] = {"component": range(result["components"])}
     columns["weight"] = [f"{weight:.3f}" for weight in result["weights"]]
     covariances = result["covariances"]
-    for k, name in enumerate(result["columns"][:_MOST_COLUMNS]):
+    for k, name in enumerate(result["columns"][: LIMITS.shown]):
         cells = [f"{mean[k]:.4g}" for mean in result["means"]]
         if covariances is not None:
             spreads = [f" ± {np.sqrt(each[k, k]):.2g}" for each in covariances]

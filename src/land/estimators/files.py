@@ -28,6 +28,7 @@ from land.estimators.distribution import LAND
 from land.estimators.fields import (
     FIELDS,
     METRIC_FIELDS,
+    ROUNDING,
     fitted_arrays,
     fitted_attributes,
     take,
@@ -43,9 +44,6 @@ _CLASSES = {each.__name__: each for each in FIELDS}
 # Parameters that mean nothing in another process; the metric has its own entry.
 _NOT_STORED = ("callback", "n_jobs", "metric")
 _SCALARS = (bool, int, float, str, type(None))
-# A metric is the same if its tensors at the means agree to this relative error: more
-# than rounding on another machine, and far less than another function would give.
-_SAME_METRIC = 1e-6
 
 
 def save(
@@ -298,9 +296,9 @@ def _check_given(
             f"got {given!r}"
         )
     again = given.tensor(means)
-    tolerance = _SAME_METRIC * float(np.abs(again).max())
+    tolerance = ROUNDING * float(np.abs(again).max())
     if again.shape != tensors.shape or not np.allclose(
-        again, tensors, rtol=_SAME_METRIC, atol=tolerance
+        again, tensors, rtol=ROUNDING, atol=tolerance
     ):
         raise ModelFileError(
             "metric is not the one the model was fitted with: its tensors at the means "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,18 +14,10 @@ from numpy.typing import ArrayLike
 from land._validation import check_count, check_points
 from land.geodesics import exp_map, log_map
 from land.metrics import Metric
-from land.plotting.sheet import Array, axes, components_of
+from land.plotting.sheet import SMOOTH, Array, axes, components_of
 
-
-@dataclass(frozen=True)
-class _Settings:
-    """How finely ellipses are drawn, and which responsibilities are."""
-
-    angles: int = 240  # points of an ellipse: it looks smooth
-    faintest: float = 0.05  # responsibilities below cannot be seen
-
-
-_SETTINGS = _Settings()
+# Responsibilities below cannot be seen and are not worth a geodesic.
+_FAINTEST = 0.05
 
 
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
@@ -133,7 +124,7 @@ def plot_responsibilities(
     mixed = np.clip(shares @ to_rgba_array(parts.colors), 0.0, 1.0)
     ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=5)
     chosen = _some(len(data), count)
-    rows, owners = np.nonzero(shares[chosen] >= _SETTINGS.faintest)
+    rows, owners = np.nonzero(shares[chosen] >= _FAINTEST)
     kept = _some(len(rows), count)
     rows, owners = chosen[rows[kept]], owners[kept]
     logs = log_map(metric, means[owners], data[rows])
@@ -169,14 +160,14 @@ def ellipses(metric: Metric, mean: Array, half_axes: Array, radii: Array) -> Arr
 
     NaN where it failed.
     """
-    angles = np.linspace(0.0, 2.0 * np.pi, _SETTINGS.angles // 2 + 1)
+    angles = np.linspace(0.0, 2.0 * np.pi, SMOOTH // 2 + 1)
     curves = _carried(metric, mean, half_axes, radii, angles)
     # Exp stretches some parts of the ellipse by far more than others: a second pass
     # spreads the points evenly along the outermost curve, half of them at least.
     steps = np.linalg.norm(np.diff(curves[np.argmax(radii)], axis=0), axis=1)
     steps = np.nan_to_num(steps) + max(np.nanmean(steps), np.finfo(float).tiny)
     along = np.concatenate([[0.0], np.cumsum(steps)])
-    even = np.linspace(0.0, along[-1], _SETTINGS.angles + 1)
+    even = np.linspace(0.0, along[-1], SMOOTH + 1)
     angles = np.interp(even, along, angles)
     return _carried(metric, mean, half_axes, radii, angles)
 

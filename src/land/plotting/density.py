@@ -15,6 +15,7 @@ from scipy.interpolate import RectBivariateSpline
 
 from land.density.likelihood import Measure
 from land.plotting.sheet import (
+    SMOOTH,
     Array,
     axes,
     check_dimensions,
@@ -35,10 +36,9 @@ _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
 
 @dataclass(frozen=True)
 class _Settings:
-    """How much of the plane is shown, and how finely."""
+    """How much of the plane is shown, and of the density."""
 
     reach: float = 3.0  # standard deviations around means: 99 % of a Gaussian
-    smooth: int = 240  # points along each axis: contours look smooth
     deepest: float = 15.0  # nats below the highest density: no contour is there
 
 
@@ -243,8 +243,7 @@ def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
         logs = np.log(np.ma.getdata(density))
     logs = np.maximum(logs, logs.max() - _SETTINGS.deepest)
     fine_x, fine_y = (
-        np.linspace(each[0], each[-1], max(_SETTINGS.smooth, len(each)))
-        for each in (x, y)
+        np.linspace(each[0], each[-1], max(SMOOTH, len(each))) for each in (x, y)
     )
     rows = np.maximum(logs[:-1], logs[1:])
     tops = np.maximum(rows[:, :-1], rows[:, 1:])

@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 # Okabe and Ito's colours, safe for the colour-blind; yellow is too faint for lines.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Points of a curve, or along an axis, that make lines look smooth.
+SMOOTH = 240
 # Around the data, as a share of their extent.
 _MARGIN = 0.15
 _FONTS: Any = {
