@@ -26,6 +26,7 @@ def test_work_is_announced_at_once(capsys):
 
 
 def test_a_terminal_sees_the_latest_step(monkeypatch):
+    monkeypatch.setattr("land.cli.console.PACE", Pace(pause=0.2))
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     console = Console()
