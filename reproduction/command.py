@@ -8,8 +8,7 @@ from typing import Any
 import pooch
 
 from land.cli import cache
-from land.cli.console import Console
-from land.cli.errors import FAILURE, INTERRUPTED, UsageError, describe
+from land.cli.console import FAILURE, INTERRUPTED, Console, UsageError, describe
 from reproduction import runner
 
 

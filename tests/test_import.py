@@ -109,3 +109,9 @@ def test_everything_in_all_exists():
 
     for name in land.__all__:
         assert hasattr(land, name), name
+
+
+def test_what_is_public_is_shown():
+    import land
+
+    assert {"callbacks", "plotting", *land.__all__} == set(dir(land))

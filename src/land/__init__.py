@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from land import datasets, metrics
+    from land import callbacks, datasets, metrics
     from land.density import LogConstant, log_constant
     from land.estimators import (
         LAND,
@@ -46,6 +46,7 @@ __all__ = [
     "RiemannianKMeans",
     "Selection",
     "__version__",
+    "callbacks",
     "datasets",
     "exp_jacobian",
     "exp_log_det",
@@ -60,6 +61,7 @@ __all__ = [
 ]
 
 _MODULES = (
+    "callbacks",
     "datasets",
     "density",
     "estimators",

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from land.cli import cache
-from land.cli.console import Console
-from land.cli.errors import describe
+from land.cli.console import Console, Pace, describe
 
 
 class Terminal(io.StringIO):
@@ -18,7 +17,7 @@ class Terminal(io.StringIO):
         return True
 
 
-STEP = SimpleNamespace(iteration=3, objective=1.25)
+STEP = SimpleNamespace(iteration=3, objective=1.25, stage="fit", n_log_maps=7)
 
 
 def test_work_is_announced_at_once(capsys):
@@ -27,13 +26,14 @@ def test_work_is_announced_at_once(capsys):
 
 
 def test_a_terminal_sees_the_latest_step(monkeypatch):
+    monkeypatch.setattr("land.cli.console.PACE", Pace(pause=0.2))
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     console = Console()
     with console.working("fitting"):
         console.step(STEP)
         time.sleep(0.5)
-    assert "\r\x1b[Kstep 3  objective 1.25  0." in stream.getvalue()
+    assert "\r\x1b[Kstep 3  log density -1.25  0." in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
@@ -59,7 +59,7 @@ def test_a_log_gets_lines_and_not_too_many(capsys):
 
 
 def test_a_log_hears_that_work_goes_on(capsys, monkeypatch):
-    monkeypatch.setattr("land.cli.console._PATIENCE", 0.3)
+    monkeypatch.setattr("land.cli.console.PACE", Pace(patience=0.3))
     with Console().working("fitting"):
         time.sleep(0.8)
     assert "\n  fitting  0." in capsys.readouterr().err

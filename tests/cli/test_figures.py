@@ -10,8 +10,7 @@ import pytest
 
 import land
 from land.cli import demo
-from land.cli.console import Console
-from land.cli.errors import CommandError
+from land.cli.console import CommandError, Console
 from land.cli.figures import model_figure
 from land.cli.models import StoredModel, load_model
 
@@ -200,8 +199,7 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
 @pytest.fixture
 def _light_demo(monkeypatch):
     """The demonstration with far fewer data and effort than the real one."""
-    for name, value in (("N_ROWS", 60), ("N_SAMPLES", 100), ("GRID", 5)):
-        monkeypatch.setattr(demo, name, value)
+    monkeypatch.setattr(demo, "SIZE", demo.Size(rows=60, samples=100, grid=5))
     cases = [
         case._replace(n_components=1, sigma=1.0, rho=1.0)
         for case in demo.builtin_cases(0)

@@ -83,9 +83,18 @@ def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
 def test_fit_shows_a_summary(cli, table, tmp_path):
     arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
     done = cli(*arguments, "--covariance-type", "diag")
-    assert "LAND, 1 component, diag covariances (4 parameters)" in done.out
-    assert "; columns across, up\n" in done.out
+    assert "LAND, 1 component; columns across, up\n" in done.out
     assert f"model: {tmp_path / 'm'}" in done.out
+    for word in ("sigma", "parameter", "geodesic", "objective"):
+        assert word not in done.out
+
+
+def test_details_are_for_those_who_ask(cli, table, tmp_path):
+    arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q", "-v")
+    text = cli(*arguments, "--covariance-type", "diag").out
+    assert "diag covariances (4 parameters)" in text
+    assert "sigma " in text
+    assert "geodesics computed, 0 failed at the end" in text
 
 
 def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_path):
@@ -115,7 +124,6 @@ USAGE = {
     "unknown": (["--frobnicate"], "unrecognized arguments: --frobnicate"),
     "encoding": (["--encoding", "klingon"], "unknown encoding"),
     "delimiter": (["--delimiter", "ab"], "one character"),
-    "headers": (["--header", "--no-header"], "not allowed with"),
 }
 
 
@@ -132,7 +140,7 @@ def test_what_the_estimator_refuses(fails, table, tmp_path):
     assert "sigma=1e-06 is far smaller" in fails(*arguments, "--sigma", "1e-6")
     assert "must not exceed the number of rows" in fails(*arguments, "-k", 41)
     paper = ("--optimizer", "paper")
-    assert "optimizer='paper' is" in fails(*arguments, "-k", 2, *paper)
+    assert "for one component" in fails(*arguments, "-k", 2, *paper, code=2)
     assert "init must be" in fails(*arguments, "--init", "gmm")
 
 

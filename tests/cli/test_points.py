@@ -168,7 +168,7 @@ def test_samples_are_in_units(cli, scaled, scaled_file, columns, numbers):
 def test_samples_in_files_and_json(cli, result, one_file, tmp_path):
     file = tmp_path / "points.npy"
     cli("sample", one_file, "-n", 5, "-o", file, "-q")
-    expected = land.load(one_file).sample(5, random_state=0)
+    expected, _ = land.load(one_file).sample(5, random_state=0)
     np.testing.assert_array_equal(np.load(file), expected)
     found = result(cli("sample", one_file, "-n", 5, "--json", "-q").out)
     assert found["columns"]["x1"] == expected[:, 0].tolist()

@@ -3,7 +3,7 @@
 import pytest
 
 import land
-from land.cli.select import select_text
+from land.cli.fit import select_text
 
 FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
 # Where it does not matter how a model is fitted: no search, and less to compile.

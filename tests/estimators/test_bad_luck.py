@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import land
+from land.metrics import EuclideanMetric
 from land.metrics.bandwidth import automatic_sigma
 
 FAST = {"n_samples": 500, "random_state": 0}
@@ -14,7 +15,7 @@ def assert_usable(model, data):
     assert np.all(np.isfinite(model.mean_))
     assert np.linalg.eigvalsh(model.covariance_)[0] > 0.0
     assert np.all(np.isfinite(model.score_samples(data)))
-    points = model.sample(5, random_state=0)
+    points, _ = model.sample(5, random_state=0)
     assert points.shape == (5, data.shape[1])
     assert np.all(np.isfinite(points))
 
@@ -59,6 +60,23 @@ def test_sigma_far_too_large(cloud):
     np.testing.assert_allclose(model.mean_, cloud.mean(axis=0), atol=1e-2)
     truth = np.cov(cloud.T, bias=True)
     np.testing.assert_allclose(model.covariance_, truth, rtol=1e-2)
+
+
+FLAT = {"metric": EuclideanMetric(2)}
+WARN = {
+    "constant": land.LAND(method="least_squares", **FLAT, **FAST),
+    "X is constant": land.RiemannianKMeans(1, **FLAT),
+    "far larger": land.LAND(sigma=100.0, rho=1e6, method="least_squares", **FAST),
+    "converge": land.LAND(optimizer="paper", max_iter=1, tol=1e-12, **FLAT, **FAST),
+}
+
+
+@pytest.mark.parametrize("text", WARN)
+def test_warnings_point_to_the_call_of_fit(cloud, text):
+    data = cloud * [1.0, 0.0] if "constant" in text else cloud
+    with pytest.warns(UserWarning, match=text) as caught:
+        WARN[text].fit(data)
+    assert {each.filename for each in caught} == {__file__}
 
 
 def test_ordinary_sigma_raises_no_warning(arc):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import land
+from land.callbacks import Checkpoint
 from land.estimators.archive import read_archive
-from land.estimators.checkpoint import Checkpoint, fingerprint
+from land.estimators.callbacks import fingerprint
 from land.fitting import climb
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
 
@@ -81,10 +82,11 @@ def check_same(model, other):
 def test_the_model_is_that_of_an_uninterrupted_fit(kind, place, whole, data, tmp_path):
     path = tmp_path / "fit.checkpoint"
     assert len(whole[kind].history_) > place[1] + 1
-    stopped = make(kind, callback=Stop(*place)).fit(data[kind], checkpoint=path)
+    kept = Checkpoint(path)
+    stopped = make(kind, callback=[kept, Stop(*place)]).fit(data[kind])
     assert stopped.interrupted_
     steps = []
-    resumed = make(kind, callback=steps.append).fit(data[kind], checkpoint=path)
+    resumed = make(kind, callback=[steps.append, kept]).fit(data[kind])
     assert not resumed.interrupted_
     assert not path.exists()
     check_same(resumed, whole[kind])
@@ -95,20 +97,21 @@ def test_the_model_is_that_of_an_uninterrupted_fit(kind, place, whole, data, tmp
 def test_an_unseeded_fit_goes_on_with_its_own_randomness(cloud, tmp_path):
     path = tmp_path / "fit.checkpoint"
     with pytest.warns(UserWarning, match="interrupted"):
-        land.LAND(callback=Stop("fit", 0), **FLAT).fit(cloud, checkpoint=path)
+        land.LAND(callback=[Checkpoint(path), Stop("fit", 0)], **FLAT).fit(cloud)
     contents, _ = read_archive(path)
-    opened = Checkpoint.open(path, contents["fingerprint"], [1])
+    opened = Checkpoint(path).open(contents["fingerprint"], [1])
     assert opened.entropy == contents["entropy"] != [1]
-    assert land.LAND(**FLAT).fit(cloud, checkpoint=path).converged_
+    assert land.LAND(callback=Checkpoint(path), **FLAT).fit(cloud).converged_
 
 
 @pytest.fixture
 def interrupted(cloud, tmp_path):
     """The checkpoint of a fit of the cloud."""
     path = tmp_path / "fit.checkpoint"
-    model = land.LAND(callback=Stop("fit", 0), random_state=0, **FLAT)
+    callbacks = [Checkpoint(path), Stop("fit", 0)]
+    model = land.LAND(callback=callbacks, random_state=0, **FLAT)
     with pytest.warns(UserWarning, match="interrupted"):
-        model.fit(cloud, checkpoint=path)
+        model.fit(cloud)
     return path
 
 
@@ -123,10 +126,11 @@ def interrupted(cloud, tmp_path):
     ids=str,
 )
 def test_another_fit_does_not_take_it(change, scale, interrupted, cloud):
-    model = land.LAND(**FLAT | {"random_state": 0} | change)
+    settings = FLAT | {"random_state": 0} | change
+    model = land.LAND(callback=Checkpoint(interrupted), **settings)
     before = interrupted.read_bytes()
     with pytest.raises(ValueError, match="belongs to a fit of other data"):
-        model.fit(scale * cloud, checkpoint=interrupted)
+        model.fit(scale * cloud)
     assert interrupted.read_bytes() == before
 
 
@@ -137,7 +141,7 @@ def test_other_files_are_left_alone(flat, cloud, interrupted):
     for contents in (b"", b"{}", whole[:-9], model_file.read_bytes()):
         interrupted.write_bytes(contents)
         with pytest.raises(ValueError, match="is not a checkpoint"):
-            land.LAND(**FLAT).fit(cloud, checkpoint=interrupted)
+            land.LAND(callback=Checkpoint(interrupted), **FLAT).fit(cloud)
         assert interrupted.read_bytes() == contents
 
 
@@ -151,7 +155,7 @@ def test_changed_bytes_are_noticed(interrupted):
         changed[position] ^= 1
         interrupted.write_bytes(changed)
         try:
-            opened = Checkpoint.open(interrupted, contents["fingerprint"], [1])
+            opened = Checkpoint(interrupted).open(contents["fingerprint"], [1])
         except ValueError:
             refused += 1
             continue
@@ -161,8 +165,9 @@ def test_changed_bytes_are_noticed(interrupted):
 
 
 def test_a_folder_that_does_not_exist(cloud, tmp_path):
+    nowhere = Checkpoint(tmp_path / "none" / "fit.checkpoint")
     with pytest.raises(FileNotFoundError):
-        land.LAND(**FLAT).fit(cloud, checkpoint=tmp_path / "none" / "fit.checkpoint")
+        land.LAND(callback=nowhere, **FLAT).fit(cloud)
 
 
 def test_a_full_disk_costs_a_warning_and_not_the_fit(data, tmp_path, monkeypatch):
@@ -175,7 +180,7 @@ def test_a_full_disk_costs_a_warning_and_not_the_fit(data, tmp_path, monkeypatch
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.warns(RuntimeWarning, match="No space left on device") as caught:
-        model = make("one").fit(data["one"], checkpoint=path)
+        model = make("one", callback=Checkpoint(path)).fit(data["one"])
     assert len(written) > 1
     assert len(caught) == 1
     assert model.converged_
@@ -183,9 +188,16 @@ def test_a_full_disk_costs_a_warning_and_not_the_fit(data, tmp_path, monkeypatch
 
 
 def test_restarts_have_none(cloud, tmp_path):
-    model = land.LANDMixture(2, n_init=2, **FLAT)
+    kept = Checkpoint(tmp_path / "fit.checkpoint")
+    model = land.LANDMixture(2, n_init=2, callback=kept, **FLAT)
     with pytest.raises(ValueError, match="checkpoint needs n_init=1"):
-        model.fit(cloud, checkpoint=tmp_path / "fit.checkpoint")
+        model.fit(cloud)
+
+
+def test_one_fit_has_one_checkpoint(cloud, tmp_path):
+    several = [Checkpoint(tmp_path / name) for name in ("one", "two")]
+    with pytest.raises(ValueError, match="callback must have one checkpoint, got 2"):
+        land.LAND(callback=several, **FLAT).fit(cloud)
 
 
 def test_a_metric_with_a_table_belongs_to_the_same_fit():

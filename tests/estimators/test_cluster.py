@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import land
 from land.estimators import scoring
-from land.estimators.parallel import spread
+from land.estimators.scoring import spread
 from land.metrics import EuclideanMetric, FunctionMetric
 
 pytestmark = pytest.mark.slow  # each worker imports and compiles for itself

@@ -15,7 +15,7 @@ KILLED = """
 import itertools, os, pathlib, random, signal, time
 import numpy as np
 from land.estimators.archive import read_archive, write_archive
-from land.estimators.checkpoint import Checkpoint
+from land.estimators.callbacks import Checkpoint
 
 def save_model(path, k):
     write_archive(path, {"number": k}, {"values": np.full(50_000, float(k))})
@@ -26,10 +26,10 @@ def check_model(path):
 
 def keep_checkpoint(path, k):
     values = [float(k)] * 20_000
-    Checkpoint(path, "fit", [1]).keep({"number": k, "values": values})
+    Checkpoint(path).open("fit", [1]).keep({"number": k, "values": values})
 
 def check_checkpoint(path):
-    progress = Checkpoint.open(path, "fit", []).progress
+    progress = Checkpoint(path).open("fit", []).progress
     assert progress["values"] == [float(progress["number"])] * 20_000
 
 def write_until_killed(write, path):

@@ -193,7 +193,6 @@ def test_too_many_components(clusters):
         ({"n_components": 0}, "n_components must be at least 1"),
         ({"init": "magic"}, "init must be 'gmm', 'least_squares', 'random' or means"),
         ({"init": np.zeros((3, 2))}, "init must have 2 rows"),
-        ({"optimizer": "paper"}, "use optimizer='auto' for mixtures"),
         ({"n_init": 0}, "n_init must be at least 1"),
     ],
 )

@@ -7,8 +7,7 @@ import joblib
 import numpy as np
 import pytest
 
-from land.estimators.parallel import spread
-from land.estimators.scoring import ChunkSize, in_chunks
+from land.estimators.scoring import ChunkSize, in_chunks, spread
 
 lost: list[int] = []
 

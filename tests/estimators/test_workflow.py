@@ -75,7 +75,7 @@ def test_stored_models_score_the_same(arc_model, arc, tmp_path, how):
         loaded.score_samples(arc), arc_model.score_samples(arc)
     )
     np.testing.assert_array_equal(
-        loaded.sample(3, random_state=0), arc_model.sample(3, random_state=0)
+        loaded.sample(3, random_state=0)[0], arc_model.sample(3, random_state=0)[0]
     )
 
 
@@ -84,11 +84,11 @@ def test_same_random_state_gives_the_same_fit_bit_for_bit(arc_model, arc):
     for name in ("mean_", "covariance_", "log_constant_", "objective_"):
         np.testing.assert_array_equal(getattr(again, name), getattr(arc_model, name))
     np.testing.assert_array_equal(
-        again.sample(5, random_state=1), arc_model.sample(5, random_state=1)
+        again.sample(5, random_state=1)[0], arc_model.sample(5, random_state=1)[0]
     )
     other = land.LAND(n_samples=500, random_state=1).fit(arc)
     assert other.log_constant_ != arc_model.log_constant_
-    one, two = (arc_model.sample(5, random_state=seed) for seed in (1, 2))
+    one, two = (arc_model.sample(5, random_state=seed)[0] for seed in (1, 2))
     assert not np.array_equal(one, two)
 
 
@@ -160,9 +160,35 @@ def test_verbose_reports_on_standard_error(cloud, capsys):
     assert silent.err == ""
 
 
-def test_sample_can_say_what_it_cost(arc_model):
-    points, draws = arc_model.sample(20, random_state=0, return_diagnostics=True)
-    np.testing.assert_array_equal(points, draws.points)
-    np.testing.assert_array_equal(points, arc_model.sample(20, random_state=0))
-    assert points.shape == draws.tangents.shape == (20, 2)
-    assert 0.0 < draws.acceptance <= 1.0
+def test_samples_come_with_their_component(arc_model):
+    points, components = arc_model.sample(20, random_state=0)
+    assert points.shape == (20, 2)
+    np.testing.assert_array_equal(components, np.zeros(20))
+
+
+@pytest.mark.parametrize("several", [list, tuple])
+def test_several_callbacks_see_every_step(cloud, several):
+    one, two = [], []
+    callbacks = several([one.append, two.append])
+    model = land.LAND(metric=EuclideanMetric(2), callback=callbacks, **FAST).fit(cloud)
+    assert one == two
+    assert [step for step in one if step.stage == "fit"] == model.history_
+
+
+@pytest.mark.parametrize(
+    "estimator", [land.LAND, land.LANDMixture, land.RiemannianKMeans]
+)
+def test_a_generator_is_used_and_advanced(cloud, estimator):
+    def fit(generator):
+        model = estimator(metric=EuclideanMetric(2), init="random")
+        count = {"n_components", "n_clusters"} & model.get_params().keys()
+        model.set_params(random_state=generator, **dict.fromkeys(count, 2))
+        return model.fit(cloud)
+
+    once, twice = np.random.default_rng(0), np.random.default_rng(0)
+    first, again = fit(once), fit(twice)
+    for name in ("mean_", "means_", "cluster_centers_"):
+        if hasattr(first, name):
+            np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    assert once.bit_generator.state == twice.bit_generator.state
+    assert once.bit_generator.state != np.random.default_rng(0).bit_generator.state

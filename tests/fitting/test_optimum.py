@@ -46,7 +46,7 @@ def test_a_model_is_recovered_from_its_samples(volume):
     options = {"metric": metric, "volume": volume, **FAST}
     model = land.LAND(**options).fit(data)
     n = 1500
-    samples = model.sample(n, random_state=1)
+    samples, _ = model.sample(n, random_state=1)
     again = land.LAND(init=model.mean_, **options).fit(samples)
     # Errors of a mean and a second moment of n draws, in standard deviations; the
     # constant's curvature makes both a little larger than those of a normal.

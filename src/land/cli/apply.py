@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from land.cli.console import Console
-from land.cli.errors import CommandError
+from land.cli.console import CommandError, Console
 from land.cli.models import load_model, model_text, read_for_model
-from land.cli.output import FIGURES, TABLES, check_output, deliver
+from land.cli.tables import FIGURES, TABLES, check_output, deliver
 
 
 def score(options: argparse.Namespace, console: Console) -> int:
@@ -40,7 +39,7 @@ def score(options: argparse.Namespace, console: Console) -> int:
         theirs = result["gaussian_mean_log_density"] = float(gaussian.mean())
         text += f"\na Gaussian mixture with as many components: {theirs:.6g}"
         if theirs > result["mean_log_density"]:
-            text += "; try 'land fit' with a larger --rho, which flattens space"
+            text += "; try 'land fit' with a larger --rho"
     columns = data.columns(options.with_data) | {"log_density": values}
     deliver(options, console, columns, result, "log densities", text)
     return 0
@@ -85,10 +84,9 @@ def sample(options: argparse.Namespace, console: Console) -> int:
             f"a {type(stored.model).__name__} has no density to draw from; fit a LAND"
         )
     with console.working(f"drawing {options.number} points"):
-        drawn = stored.model.sample(options.number, random_state=options.seed)
-    points, components = drawn if isinstance(drawn, tuple) else (drawn, None)
+        points, components = stored.model.sample(options.number, options.seed)
     columns = dict(zip(stored.columns, stored.to_data(points).T, strict=True))
-    if components is not None:
+    if len(stored.means()) > 1:
         columns["component_" if "component" in columns else "component"] = components
     what = f"{len(points)} points"
     deliver(options, console, columns, {"points": len(points)}, what)
@@ -111,5 +109,5 @@ def plot(options: argparse.Namespace, console: Console) -> int:
 def info(options: argparse.Namespace, console: Console) -> int:
     """Show a model."""
     result = load_model(options.model, console).summary()
-    console.result(model_text(result), result)
+    console.result(model_text(result, details=True), result)
     return 0

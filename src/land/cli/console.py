@@ -1,4 +1,4 @@
-"""What the user sees: progress and warnings on stderr, the result on stdout."""
+"""What the user sees: progress, warnings and errors on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -10,13 +10,45 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
-# Seconds between updates of a terminal's line; between lines of a log; and after which
-# a log hears that work goes on.
-_REDRAW, _PAUSE, _PATIENCE = 0.2, 0.5, 5.0
-# Characters of a progress bar.
-_BAR = 24
+FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+_REMEDIES: dict[type[BaseException], str] = {
+    FileNotFoundError: "; check the path",
+    PermissionError: "; choose a place that you may use",
+    IsADirectoryError: "; name a file, not a folder",
+}
+_NEEDED_FOR = {
+    "matplotlib": "figures need it: pip install 'land[plot]'",
+    "pandas": "tables need it: pip install 'land[cli]'",
+    "pooch": "the data need it: pip install 'land[reproduction]'",
+}
+
+
+class CommandError(Exception):
+    """A command cannot do what was asked; the message says why and what to try."""
+
+    code = FAILURE
+
+
+class UsageError(CommandError):
+    """The arguments make no sense together."""
+
+    code = USAGE
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often progress is shown, in seconds, and how wide its bar is."""
+
+    pause: float = 0.5  # between updates of a terminal's line, or lines of a log
+    patience: float = 5.0  # until a log says that work goes on
+    bar: int = 24  # characters
+
+
+PACE = Pace()
 
 
 class Console:
@@ -30,10 +62,14 @@ class Console:
         Whether to leave out progress. Warnings and errors are always shown.
     json : bool
         Whether results are JSON.
+    verbose : bool
+        Whether to show details of the method.
     """
 
-    def __init__(self, quiet: bool = False, json: bool = False) -> None:
-        self.quiet, self.json = quiet, json
+    def __init__(
+        self, quiet: bool = False, json: bool = False, verbose: bool = False
+    ) -> None:
+        self.quiet, self.json, self.verbose = quiet, json, verbose
         self.warnings: list[str] = []
         self._stream = sys.stderr
         self._terminal = self._stream.isatty()
@@ -43,7 +79,7 @@ class Console:
 
     def __enter__(self) -> Self:
         self._filters.__enter__()
-        # Warnings of libraries about themselves are none of the user's business.
+        # Warnings of libraries about themselves do not concern the user.
         warnings.simplefilter("ignore")
         for category in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", category)
@@ -103,30 +139,32 @@ class Console:
             yield
 
     def step(self, step: Any) -> None:
-        """Hear of a step of a fit; a callback of the estimators."""
-        searching = getattr(step, "stage", "fit") == "search"
-        lead = "looking for a start: " if searching else ""
-        self.progress(f"{lead}step {step.iteration}  objective {step.objective:.6g}")
+        """Show a step of a fit; a callback of the estimators."""
+        lead = "looking for a start: " if step.stage == "search" else ""
+        state = f"{lead}step {step.iteration}  log density {-step.objective:.6g}"
+        if self.verbose:
+            state += f"  {step.n_log_maps} geodesics"
+        self.progress(state)
 
     def rows(self, done: int, total: int) -> None:
         """Show how many rows are done, as `land.estimators.scoring` reports it."""
-        bar = "#" * (_BAR * done // total)
+        bar = "#" * (PACE.bar * done // total)
         left = (time.perf_counter() - self._started) * (total - done) / done
         rest = f", about {left:.0f} s left" * (done < total)
-        self.progress(f"[{bar:.<{_BAR}}] {done} of {total} rows{rest}")
+        self.progress(f"[{bar:.<{PACE.bar}}] {done} of {total} rows{rest}")
 
     def progress(self, state: str) -> None:
-        """Say how far the task has come."""
+        """Show how far the task has come."""
         self._state = state
-        if not self._terminal and time.perf_counter() - self._written > _PAUSE:
+        if not self._terminal and time.perf_counter() - self._written > PACE.pause:
             self.say(self._described())
 
     def _watch(self, done: threading.Event) -> None:
         """Keep the terminal's line up to date, or a log alive."""
-        while not done.wait(_REDRAW):
+        while not done.wait(PACE.pause):
             if self._terminal:
                 self._write(self._described()[2:81])
-            elif time.perf_counter() - self._written > _PATIENCE:
+            elif time.perf_counter() - self._written > PACE.patience:
                 self._line(self._described())
 
     def _described(self) -> str:
@@ -144,6 +182,22 @@ class Console:
 
     def _show_warning(self, message: Warning | str, *args: Any, **kwargs: Any) -> None:
         self.warn(" ".join(str(message).split()))
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}{_REMEDIES.get(type(error), '')}"
+    if isinstance(error, ModuleNotFoundError):
+        missing = (error.name or "").split(".")[0]
+        return f"{text}; {_NEEDED_FOR.get(missing, 'install it, or land again')}"
+    if isinstance(error, MemoryError):
+        return "out of memory; try fewer rows"
+    if isinstance(error, (CommandError, ValueError, RuntimeError, OSError)):
+        return text or type(error).__name__
+    return f"unexpected {type(error).__name__}: {text}; --traceback shows more"
 
 
 def _plain(value: Any) -> Any:

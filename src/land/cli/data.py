@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import land
-from land.cli.console import Console
-from land.cli.errors import CommandError
+from land.cli.console import CommandError, Console
 from land.cli.tables import read_table, to_number
 
 if TYPE_CHECKING:
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a message is too long, and a column suspicious."""
+    """How many columns are shown, and which are suspicious."""
 
-    named: int = 8  # names in a message
+    shown: int = 6  # in messages, summaries and figures: a line has room for them
     unequal: float = 20.0  # ratio of spreads above which columns should be scaled
     classes: int = 10  # different whole numbers, or words, that may name classes
 
@@ -107,8 +106,8 @@ def read_data(
 
 def listed(names: Sequence[str]) -> str:
     """Names for a message, not too many of them."""
-    rest = len(names) - LIMITS.named
-    return ", ".join(names[: LIMITS.named]) + f" and {rest} more" * (rest > 0)
+    rest = len(names) - LIMITS.shown
+    return ", ".join(names[: LIMITS.shown]) + f" and {rest} more" * (rest > 0)
 
 
 # Which columns.
@@ -233,7 +232,7 @@ def _problems(
         yield "one row of data is too few to fit a model to (add rows)"
     elif fitting and constant:
         yield (
-            f"constant and says nothing: {listed(constant)} (leave out with --exclude, "
+            f"constant: {listed(constant)} (leave out with --exclude, "
             "or all such columns with --ignore-constant)"
         )
 
@@ -292,6 +291,6 @@ def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:
         wide, narrow = names[int(spreads.argmax())], names[int(spreads.argmin())]
         console.warn(
             f"column {wide!r} varies {spreads.max() / spreads.min():.2g} times as much "
-            f"as {narrow!r}, and distances are hardly about the latter; --standardize "
-            "gives all columns the same say"
+            f"as {narrow!r}, which hardly counts in distances; --standardize gives all "
+            "columns the same weight"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +17,27 @@ import numpy as np
 import land
 from land.cli import cache
 from land.cli.console import Console
-from land.cli.output import text_table, write_table
+from land.cli.tables import text_table, write_table
 
 MODELS = ("LAND", "least squares", "Gaussian mixture")
-N_ROWS, N_SAMPLES, GRID = 300, 600, 26
 _PANEL = (3.0, 2.1)
 # One colour: the order of components differs from model to model.
 _RINGS = "#D55E00"
 _NOTE = """\
 (higher is better for both; held-out: mean over rows not fitted to; sigma and rho were
  chosen by hand on these data: an illustration, not a benchmark)"""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Small enough to take seconds, large enough to tell the models apart."""
+
+    rows: int = 300
+    samples: int = 600
+    grid: int = 26
+
+
+SIZE = Size()
 
 
 class Case(NamedTuple):
@@ -62,9 +74,9 @@ def demo(options: argparse.Namespace, console: Console) -> int:
 
 def builtin_cases(seed: int) -> list[Case]:
     """The data sets; every other row is for the fit, the rest to judge it."""
-    curve = land.datasets.make_half_ellipse(N_ROWS, random_state=seed)
-    moons, classes = land.datasets.make_two_moons(N_ROWS, random_state=seed)
-    order = np.random.default_rng(seed).permutation(N_ROWS)
+    curve = land.datasets.make_half_ellipse(SIZE.rows, random_state=seed)
+    moons, classes = land.datasets.make_two_moons(SIZE.rows, random_state=seed)
+    order = np.random.default_rng(seed).permutation(SIZE.rows)
     return [
         Case("half-ellipse", curve[order], None, 1, 0.2, 1.0),
         Case("two moons", moons[order], classes[order], 2, 0.15, 0.01),
@@ -105,7 +117,7 @@ def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
             case.sigma,
             case.rho,
             method="ml" if name == "LAND" else "least_squares",
-            n_samples=N_SAMPLES,
+            n_samples=SIZE.samples,
             random_state=seed,
             callback=console.step,
         )
@@ -140,7 +152,7 @@ def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
     from land import plotting
 
     plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
-    shade = plotting.plot_density(model, ax, grid=GRID).cmap(0.5)
+    shade = plotting.plot_density(model, ax, grid=SIZE.grid).cmap(0.5)
     ax.fill([], [], color=shade, label="density (95 % to 10 % of the probability)")
     style = {"color": _RINGS, "label": None}
     rings = plotting.plot_covariance(model, ax, n_std=1.0, **style)

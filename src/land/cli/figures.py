@@ -9,22 +9,20 @@ from typing import Any
 import numpy as np
 
 from land import plotting
-from land.cli.errors import CommandError
+from land.cli.console import CommandError
+from land.cli.data import LIMITS
 from land.cli.models import StoredModel
 from land.estimators.archive import replacing
 from land.plotting.sheet import component_legend, sheet
+from land.plotting.space import MOST_SHOWN
 
-# Columns that `plot_pairs` takes; of more, the first are drawn.
-_MOST_COLUMNS, _FIRST_COLUMNS = 8, 6
-# Standard deviations of the rings, in every kind of figure.
-_N_STD = 1.0
 _LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
-# Axes of more unequal extent than this are not drawn to the same scale.
+# Ratio of extents from which a figure to scale would be a thin line.
 _MOST_UNEQUAL = 8.0
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format that the file's name says."""
+    """Write a figure in the format of the file's name."""
     with replacing(path) as stream:
         kind = path.suffix[1:].lower() or "png"
         figure.savefig(stream, format=kind, dpi=200, bbox_inches="tight")
@@ -76,9 +74,9 @@ def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
             figure.colorbar(shading, ax=ax, label=_LENGTH, shrink=0.8)
         else:
             _contours(model, ax, grid)
-            plotting.plot_covariance(model, ax, n_std=_N_STD)
+            plotting.plot_covariance(model, ax, n_std=1.0)
         plotting.plot_means(model, ax)
-        rings = _N_STD if kind == "density" else None
+        rings = 1.0 if kind == "density" else None
         component_legend(figure, model, rings, data=dots)
         if not to_scale:
             ax.set_aspect("auto")  # a line is all that would be seen
@@ -102,12 +100,10 @@ def _contours(model: Any, ax: Any, grid: int) -> None:
 def _pairs(stored: StoredModel, points: np.ndarray) -> Any:
     """A panel for each pair of columns."""
     dim = len(stored.columns)
-    shown = range(dim if dim <= _MOST_COLUMNS else _FIRST_COLUMNS)
+    shown = range(dim if dim <= MOST_SHOWN else LIMITS.shown)
     with sheet(1, 1, (4.0, 4.0)) as (figure, axes):
         axes[0, 0].remove()
-        panels = plotting.plot_pairs(
-            stored.model, points, figure, dimensions=shown, n_std=_N_STD
-        )
+        panels = plotting.plot_pairs(stored.model, points, figure, dimensions=shown)
         for ax, pair in zip(panels, combinations(shown, 2), strict=True):
             _label(ax.xaxis, stored, pair[0])
             _label(ax.yaxis, stored, pair[1])
@@ -120,7 +116,7 @@ def _view3d(stored: StoredModel, points: np.ndarray) -> Any:
         raise CommandError("the model has 2 columns; --kind view3d needs 3 or more")
     with sheet(1, 1, (5.0, 4.4), subplot_kw={"projection": "3d"}) as (figure, axes):
         ax = axes[0, 0]
-        plotting.plot_view3d(stored.model, points, ax, n_std=_N_STD)
+        plotting.plot_view3d(stored.model, points, ax)
         ax.set_box_aspect(None, zoom=0.9)  # room for the name of the third
         for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
             _label(axis, stored, k)

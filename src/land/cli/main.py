@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from land.cli import options as arguments_of
-from land.cli.console import Console
-from land.cli.errors import (
+from land.cli.console import (
     BROKEN_PIPE,
     FAILURE,
     INTERRUPTED,
     USAGE,
     CommandError,
+    Console,
     describe,
 )
 
@@ -31,7 +31,7 @@ COMMANDS = {
     "predict": ("apply", "clusters of the rows of a table"),
     "sample": ("apply", "draw points from a model"),
     "plot": ("apply", "draw a model"),
-    "select": ("select", "choose the number of components and sigma"),
+    "select": ("fit", "choose the number of components and sigma"),
     "info": ("apply", "show what is in a model file"),
     "reproduce": ("reproduce", "compute the paper's figures and tables anew"),
 }
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build_parser().parse_args(arguments)
     except SystemExit as exit_:  # after --help, --version or a message
         return int(exit_.code or 0)
-    console = Console(quiet=options.quiet, json=options.json)
+    console = Console(options.quiet, options.json, options.verbose)
     try:
         with console:
             module = import_module(f"land.cli.{COMMANDS[options.command][0]}")
@@ -116,6 +116,7 @@ def build_parser() -> argparse.ArgumentParser:
         add_arguments(own)
         for flags, shown in (
             (("-q", "--quiet"), "no progress, only warnings"),
+            (("-v", "--verbose"), "more about the model and the steps of its fit"),
             (("--json",), "the result as JSON on standard output"),
             (("--traceback",), "show where an error comes from"),
         ):

@@ -1,4 +1,4 @@
-"""Models in the units and columns of the user's table, and what there is to say."""
+"""Models in the units and columns of the user's table, and their summaries."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 
 from land.cli import cache
-from land.cli.console import Console
-from land.cli.data import Data, read_data
-from land.cli.errors import CommandError
-from land.cli.output import text_table
-
-# Columns that a summary shows.
-_MOST_COLUMNS = 6
+from land.cli.console import CommandError, Console
+from land.cli.data import LIMITS, Data, listed, read_data
+from land.cli.tables import text_table
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ class StoredModel:
         model, means, landmarks = self.model, self.means(), self.model.metric_.landmarks
         even = np.full(len(means), 1.0 / len(means))
         kept = "method volume reference covariance_type"
-        fitted = "sigma rho geometry_gain converged interrupted n_failed_log_maps"
+        fitted = "sigma rho geometry_gain converged interrupted"
         return {
             "class": type(model).__name__,
             "components": len(means),
@@ -125,6 +121,8 @@ class StoredModel:
             "metric": type(model.metric_).__name__,
             **{name: getattr(model, name, None) for name in kept.split()},
             **{name: getattr(model, f"{name}_", None) for name in fitted.split()},
+            "n_log_maps": getattr(model, "n_log_maps_", None),
+            "n_failed_log_maps": getattr(model, "n_failed_log_maps_", None),
             "parameters": getattr(model, "n_parameters_", None),
             "steps": model.n_iter_,
             "objective": self._first_of("objective_", "inertia_"),
@@ -193,39 +191,49 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def model_text(result: dict[str, Any]) -> str:
-    """The summary for people."""
+def model_text(result: dict[str, Any], details: bool) -> str:
+    """The summary for people; the `details` are for those who know the method."""
     name = "k-means" if result["class"] == "RiemannianKMeans" else "LAND"
     line = f"{name}, {counted(result['components'], 'component')}"
-    if result["parameters"] is not None:
-        parameters = counted(result["parameters"], "parameter")
-        line += f", {result['covariance_type']} covariances ({parameters})"
-    columns = result["columns"]
-    line += f"; columns {', '.join(columns[:_MOST_COLUMNS])}"
-    line += ", ..." * (len(columns) > _MOST_COLUMNS)
+    line += f"; columns {listed(result['columns'])}"
     line += " (standardised)" * result["standardized"]
-    lines = [line, *_metric_lines(result)]
+    lines = [line, *_gain_lines(result)]
     if result["mean_log_density"] is not None:
         lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")
+    if details:
+        lines += _detail_lines(result)
     state = "converged" if result["converged"] else "not converged"
     state = "interrupted" if result["interrupted"] else state
     lines.append(f"{state} after {counted(result['steps'], 'step')}")
     return "\n".join([*lines, _component_table(result)])
 
 
-def _metric_lines(result: dict[str, Any]) -> list[str]:
-    """Sigma and rho, and what it is worth that the model follows the data."""
+def _gain_lines(result: dict[str, Any]) -> list[str]:
+    """How much better the model is for following the data, if that is known."""
     sigma, gain = result["sigma"], result["geometry_gain"]
-    if sigma is None:
-        return []
     known = gain is not None and bool(np.isfinite(gain))
-    gains = f"gains {gain:+.2g} in log density per row" if known else "was not tried"
     plain = "Gaussian mixture" if result["components"] > 1 else "Gaussian"
-    if not np.isfinite(sigma):
-        return [f"an ordinary {plain} does: following the data {gains}"]
-    units = " in standardised units" * result["standardized"]
-    lines = [f"sigma {sigma:.4g}, rho {result['rho']:.4g}{units}"]
-    return [*lines, *[f"following the data {gains} over an ordinary {plain}"] * known]
+    gained = f"{gain:+.2g} in log density per row" if known else "not tried"
+    if sigma is not None and not np.isfinite(sigma):
+        return [
+            f"an ordinary {plain} is good enough: following the data gains {gained}"
+        ]
+    return [f"following the data gains {gained} over an ordinary {plain}"] * known
+
+
+def _detail_lines(result: dict[str, Any]) -> list[str]:
+    """Parameters, metric and work."""
+    lines = []
+    if result["parameters"] is not None:
+        parameters = counted(result["parameters"], "parameter")
+        lines.append(f"{result['covariance_type']} covariances ({parameters})")
+    if result["sigma"] is not None and np.isfinite(result["sigma"]):
+        units = " in standardised units" * result["standardized"]
+        lines.append(f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}")
+    if result["n_log_maps"] is not None:
+        work = f"{counted(result['n_log_maps'], 'geodesic')} computed"
+        lines.append(f"{work}, {result['n_failed_log_maps']} failed at the end")
+    return lines
 
 
 def _component_table(result: dict[str, Any]) -> str:
@@ -233,7 +241,7 @@ def _component_table(result: dict[str, Any]) -> str:
     columns: dict[str, Any] = {"component": range(result["components"])}
     columns["weight"] = [f"{weight:.3f}" for weight in result["weights"]]
     covariances = result["covariances"]
-    for k, name in enumerate(result["columns"][:_MOST_COLUMNS]):
+    for k, name in enumerate(result["columns"][: LIMITS.shown]):
         cells = [f"{mean[k]:.4g}" for mean in result["means"]]
         if covariances is not None:
             spreads = [f" ± {np.sqrt(each[k, k]):.2g}" for each in covariances]

@@ -9,7 +9,7 @@ from typing import Any
 
 _FLAG: dict[str, Any] = {"action": "store_true"}
 _MEASURES = ("lebesgue", "riemannian")
-_SIGMA = "size of the neighbourhoods, or auto (default)"
+_SIGMA = "how far around each row the model looks: a distance, or auto (default)"
 
 
 def demo(parser: Any) -> None:
@@ -34,10 +34,10 @@ def fit(parser: Any) -> None:
     _output(parser, "MODEL", "for the model")
     _number(parser, "-k --components", 1, "components of the mixture")
     parser.add_argument("--resume", **_FLAG, help="go on from MODEL.checkpoint")
-    group = _model(parser)
-    group.add_argument("--sigma", type=number_or_auto, default="auto", help=_SIGMA)
-    _choice(group, "--optimizer", ("auto", "paper"), "paper: for one component")
+    group = _model(parser, type=number_or_auto, default="auto", help=_SIGMA)
     _number(group, "--n-init", 1, "fits to choose from")
+    algorithm = "paper: its Algorithms 1 and 2, for one component"
+    _choice(_paper(parser), "--optimizer", ("auto", "paper"), algorithm)
 
 
 def score(parser: Any) -> None:
@@ -47,13 +47,13 @@ def score(parser: Any) -> None:
     standardised columns, and can be compared with those of any other density.
     """
     _rows(parser, "for the log densities")
-    _choice(parser, "--measure", _MEASURES, "density by dx, or by the metric's volume")
+    _choice(parser, "--measure", _MEASURES, "riemannian: of the metric's volume")
 
 
 def predict(parser: Any) -> None:
     """Clusters of the rows of a table, and probabilities of belonging to each.
 
-    A row is in the component that is most responsible for it. With a column of labels,
+    A row is in its most probable component. With a column of labels,
     the F-measure says how well clusters and labels agree.
     """
     _rows(parser, "for the clusters")
@@ -78,7 +78,7 @@ def plot(parser: Any) -> None:
     view3d             the same in the space of the first three columns
     metric             how long a step is, at each place (two columns)
     responsibilities   geodesics from the means to their data (two columns)
-    history            the objective at each step of the fit
+    history            the progress of the fit, step by step
     """
     info(parser)
     _output(parser, "FIGURE", "for the figure")
@@ -104,9 +104,8 @@ def select(parser: Any) -> None:
     add("-o", "--output", type=Path, metavar="MODEL", help="file for the chosen model")
     add("--table", type=Path, metavar="FILE", help="file for the table of candidates")
     several = f"{_SIGMA}; several: auto,0.2,0.5"
-    _model(parser).add_argument(
-        "--sigma", type=_sigmas, default=("auto",), help=several
-    )
+    _model(parser, type=_sigmas, default=("auto",), help=several)
+    _paper(parser)
 
 
 def info(parser: Any) -> None:
@@ -149,10 +148,8 @@ def _data(parser: Any, *, fitted: bool) -> None:
     if not fitted:
         add("--ignore-text", **_FLAG, help="leave out columns of text")
         add("--ignore-constant", **_FLAG, help="leave out columns that do not vary")
-    header = group.add_mutually_exclusive_group().add_argument
-    names = "the first line has the names of the columns (default: look at it)"
-    header("--header", **_FLAG, default=None, help=names)
-    header("--no-header", action="store_false", dest="header", help="it has data")
+    names = "whether the first line has the names of the columns (default: look at it)"
+    add("--header", action=argparse.BooleanOptionalAction, help=names)
     add("--delimiter", type=_character, help="what separates the cells")
     add("--decimal", default=".", choices=".,", help="the decimal sign")
     add("--thousands", type=_character, help="what groups digits, as in 1,002.93")
@@ -161,34 +158,41 @@ def _data(parser: Any, *, fitted: bool) -> None:
 
 
 def _rows(parser: Any, what: str) -> None:
-    """A model, a file of data, and a file for what the one says about the other."""
+    """A model, a file of data, and a file for the result."""
     info(parser)
     _data(parser, fitted=True)
     _table(parser, what)
     parser.add_argument("--with-data", **_FLAG, help="write the table's columns too")
 
 
-def _model(parser: Any) -> Any:
+def _model(parser: Any, **sigma: Any) -> Any:
     """How to fit; returns the group of arguments."""
     group = parser.add_argument_group("model")
     add = group.add_argument
-    flat = "larger values make space flatter, or auto (default)"
+    add("--sigma", **sigma)
+    flat = "how freely the model leaves the data: a variance, or auto (default)"
     add("--rho", type=number_or_auto, default="auto", help=flat)
     methods = ("ml", "least_squares")
     _choice(group, "--method", methods, "maximum likelihood, or a quick baseline")
-    _choice(group, "--volume", ("exact", "paper"), "paper: normalised as in its Eq. 7")
-    law = "a density by dx, or by the metric's volume as in the paper"
-    _choice(group, "--reference", _MEASURES, law)
     covariances = ("full", "diag", "spherical")
-    _choice(group, "--covariance-type", covariances, "which covariances are allowed")
-    add("--init", choices=("gmm", "least_squares", "random"), help="first guess")
+    _choice(group, "--covariance-type", covariances, "shape of the components")
+    add("--init", choices=("gmm", "least_squares", "random"), help="where to start")
     scaled = "give all columns mean 0 and variance 1 first; undone in what is written"
     add("--standardize", **_FLAG, help=scaled)
-    _number(group, "--n-samples", 3000, "random points that normalise a density")
+    _number(group, "--n-samples", 3000, "the more, the more accurate and the slower")
     _number(group, "--max-iter", 100, "steps at most")
     end = "stop when the log density gains less than this (default: 0.0001)"
     add("--tol", type=positive, default=1e-4, help=end)
     _seed(group)
+    return group
+
+
+def _paper(parser: Any) -> Any:
+    """What the paper does otherwise; returns the group of arguments."""
+    group = parser.add_argument_group("the paper's variants")
+    _choice(group, "--volume", ("exact", "paper"), "paper: normalised as in its Eq. 7")
+    law = "riemannian: a density of the metric's volume, as in the paper"
+    _choice(group, "--reference", _MEASURES, law)
     return group
 
 

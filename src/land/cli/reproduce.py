@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from land.cli.console import Console
-from land.cli.errors import CommandError
+from land.cli.console import CommandError, Console
 
 # The root of the repository where land is installed in place; elsewhere some folder.
 _CHECKOUT = Path(__file__).resolve().parents[3]

@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
 from land.estimators.base import RiemannianEstimator, warn_about_points
-from land.estimators.parallel import spread
-from land.estimators.scoring import distances_to
+from land.estimators.scoring import distances_to, spread
 from land.fitting import FitProblem, fit_kmeans, spread_centers
 
 Array = NDArray[np.float64]
@@ -46,10 +45,10 @@ class RiemannianKMeans(
         Largest number of steps of a run.
     tol : float
         Stop when no centre moves by more than this share of the clusters' spread.
-    random_state : None, int or RandomState
+    random_state : None, int, RandomState or Generator
         Randomness of the first centres.
     n_jobs : int or None
-        Number of processes that compute distances to new points (see `LAND`) and that
+        Number of processes that compute distances to new points, see `LAND`, and that
         share the `n_init` runs.
 
     Attributes
@@ -237,18 +236,11 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
         Above 0 and at most 1; 1 if and only if clusters and classes are the same
         groups, whatever their names.
 
-    Raises
-    ------
-    ValueError
-        If the sequences differ in length, are empty, or hold missing or unhashable
-        labels.
-
     Notes
     -----
     There may be more or fewer clusters than classes, and several classes may be matched
-    with the same cluster. ``f_measure(a, b)`` and ``f_measure(b, a)`` differ in
-    general. The value is not corrected for chance: a single cluster reaches 2/3 for two
-    classes of the same size. Compare it between clusterings of the same data.
+    with the same cluster. The two arguments cannot be exchanged. The value is not
+    corrected for chance: a single cluster reaches 2/3 for two classes of the same size.
 
     The LAND paper uses this measure for its sleep stages, citing [1]_ without printing
     the formula.

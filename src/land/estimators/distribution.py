@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import as_generator, check_count, check_points
-from land.density.likelihood import Measure
-from land.density.nodes import Reference, Volume, cholesky
-from land.density.sampling import Draws, draw
-from land.estimators.archive import PathLike
-from land.estimators.base import RiemannianDensity, warn_about_points
-from land.estimators.restarts import Outcome, attempt
+from land._validation import check_points
+from land.density.nodes import Reference, Volume
+from land.estimators.base import warn_about_points
+from land.estimators.density import RiemannianDensity
+from land.estimators.runs import Outcome, attempt
 from land.estimators.scoring import Component, tangents_at
-from land.fitting import Estimate, FitProblem, Snapshot, fit_one
+from land.fitting import FitProblem, FitSettings, Snapshot, fit_one
 
 Array = NDArray[np.float64]
 
@@ -56,29 +54,28 @@ class LAND(RiemannianDensity):
         is always with respect to the metric's volume.
     covariance_type : {"full", "diag", "spherical"}
         Which covariances are allowed, in tangent coordinates at the mean: any, diagonal
-        ones, or multiples of the identity. The fewer parameters, the more dimensions a
-        fit can bear.
+        ones, or multiples of the identity. Fewer parameters suit more dimensions.
     init : {"least_squares", "random"} or array_like of shape (D,)
         Where to start: central points of the data, which are compared; a random
         row, or a given mean.
     n_samples : int
-        Effort for the normalisation constant, see `land.log_constant`.
+        Effort spent on the normalisation constant, see `land.log_constant`.
     max_iter : int
         Largest number of steps of the mean.
     tol : float
         Stop when a step is predicted to lower the objective by less than this. For
         ``optimizer="paper"``: when its squared change is at most this.
-    random_state : None, int or RandomState
-        Randomness of starting points and quadrature. The same value gives the same
+    random_state : None, int, RandomState or Generator
+        Randomness of starting points and quadrature. The same integer gives the same
         fit.
     verbose : int
         Whether to report every step on the standard error stream.
-    callback : callable or None
-        Called with a `Step` after every step.
+    callback : callable, list of callables or None
+        Called with a `Step` after every step, see `land.callbacks`.
     n_jobs : int or None
-        Number of processes that score points, a chunk of about a thousand at a time,
-        see joblib; -1 for one on each core. None is one, or what
-        `joblib.parallel_config` says. Results do not depend on it.
+        Number of processes that score points, which share them in chunks of up to 4096
+        rows; the fit itself is one process. -1 is one on each core; None is one, or
+        what `joblib.parallel_config` says. Results do not depend on it.
 
     Attributes
     ----------
@@ -121,7 +118,8 @@ class LAND(RiemannianDensity):
     >>> model = land.LAND(random_state=0).fit(X)
     >>> model.score_samples(X[:3]).shape
     (3,)
-    >>> model.sample(5, random_state=0).shape
+    >>> points, components = model.sample(5, random_state=0)
+    >>> points.shape
     (5, 2)
     """
 
@@ -161,84 +159,8 @@ class LAND(RiemannianDensity):
         self.callback = callback
         self.n_jobs = n_jobs
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: Any = None,
-        checkpoint: PathLike | None = None,
-    ) -> Self:
-        """Fit mean and covariance.
-
-        An interrupt (Ctrl-C) ends the fit early and keeps the model reached so far.
-
-        Parameters
-        ----------
-        X : array_like of shape (N, D)
-            The data.
-        y : None
-            Ignored.
-        sample_weight : array_like of shape (N,), optional
-            Weights of the rows in the likelihood. The metric is learned from the rows
-            as they are.
-        checkpoint : path-like, optional
-            File in which the progress of a long fit is kept. If it exists, a fit of the
-            same data with the same parameters goes on from there, and ends with the
-            same model as one that was never interrupted. It is deleted when the fit
-            has ended. Maximum likelihood with the default optimizer keeps its progress
-            after the search for a start and every few steps; others start anew.
-        """
-        problem, weights, settings, rng = self._start_distribution(
-            X, sample_weight, checkpoint
-        )
-        init = self._check_init(problem.data.shape[1])
-
-        def run(problem: FitProblem, rng: np.random.Generator) -> Outcome:
-            def fit(own: FitProblem) -> tuple[Snapshot, bool, list[int]]:
-                estimate, converged = fit_one(own, weights, init, settings, rng)
-                snapshot = Snapshot([estimate], np.ones(1), estimate.objective)
-                return snapshot, converged, []
-
-            return attempt(problem, fit)
-
-        outcome = self._fit_metric(problem, weights, rng, run)
-        (estimate,) = outcome.snapshot.estimates
-        self._store(estimate)
-        self._store_progress(outcome, checkpoint)
-        return self
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters, as AIC and BIC count them.
-
-        Those of the mean and of the covariance.
-        """
-        check_is_fitted(self)
-        return self._n_parameters_each(len(self.mean_))
-
-    def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
-        """Log densities.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, D)
-            Points.
-        measure : {"lebesgue", "riemannian"}
-            ``"lebesgue"`` is the density with respect to dx; it can be compared with
-            any other density on R^D. ``"riemannian"`` is the paper's, with respect to
-            the metric's volume.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            NaN, with a warning, where a geodesic could not be computed.
-        """
-        values = self._log_densities(X, measure)[:, 0]
-        warn_about_points(values, "their log density is NaN")
-        return values
-
     def tangents(self, X: ArrayLike) -> Array:
-        """Tangent coordinates Log(x) at the mean, of which `covariance_` speaks.
+        """Tangent coordinates Log(x) at the mean, those of `covariance_`.
 
         NaN, with a warning, where a log map failed.
         """
@@ -247,58 +169,39 @@ class LAND(RiemannianDensity):
         warn_about_points(tangents[:, 0], "their tangents are NaN")
         return tangents
 
-    def sample(
+    def _run(
         self,
-        n_samples: int = 1,
-        random_state: Any = None,
-        *,
-        return_diagnostics: bool = False,
-    ) -> Array | tuple[Array, Draws]:
-        """Draw independent points from the fitted model, exactly, by rejection.
+        problem: FitProblem,
+        weights: Array,
+        settings: FitSettings,
+        rng: np.random.Generator,
+    ) -> Outcome:
+        init = self._check_init(problem.data.shape[1])
 
-        Parameters
-        ----------
-        n_samples : int
-            Number of points.
-        random_state : None, int, RandomState or Generator
-            Randomness of the draws.
-        return_diagnostics : bool
-            Whether to return also the tangents and the share of accepted proposals.
+        def fit(own: FitProblem) -> tuple[Snapshot, bool, list[int]]:
+            estimate, converged = fit_one(own, weights, init, settings, rng)
+            return Snapshot([estimate], np.ones(1), estimate.objective), converged, []
 
-        Returns
-        -------
-        ndarray of shape (n_samples, D), or a tuple of that and `Draws`
-        """
-        check_is_fitted(self)
-        count = check_count("n_samples", n_samples)
-        draws = draw(
-            self.metric_,
-            self.mean_,
-            cholesky(self.covariance_),
-            count,
-            self._law,
-            as_generator(random_state),
-        )
-        return (draws.points, draws) if return_diagnostics else draws.points
+        return attempt(problem, fit)
 
     def _check_init(self, dim: int) -> Any:
-        if isinstance(self.init, str):
-            if self.init not in ("least_squares", "random"):
-                raise ValueError(
-                    "init must be 'least_squares', 'random' or a mean, "
-                    f"got {self.init!r}"
-                )
-            return self.init
-        return check_points("init", self.init, dim, ndim=1)
+        if not isinstance(self.init, str):
+            return check_points("init", self.init, dim, ndim=1)
+        if self.init not in ("least_squares", "random"):
+            raise ValueError(
+                f"init must be 'least_squares', 'random' or a mean, got {self.init!r}"
+            )
+        return self.init
 
-    def _store(self, estimate: Estimate) -> None:
+    def _store(self, snapshot: Snapshot) -> None:
+        (estimate,) = snapshot.estimates
         self.mean_ = estimate.mean
         self.covariance_ = estimate.covariance
         self.precision_ = estimate.precision
         self.log_constant_ = estimate.log_constant.value
         self.log_constant_stderr_ = estimate.log_constant.stderr
         self.effective_samples_ = estimate.log_constant.effective_samples
-        self.objective_ = estimate.objective
 
     def _components(self) -> list[Component]:
-        return [Component(self.mean_, self.precision_, self.log_constant_)]
+        parts = self.mean_, self.covariance_, self.precision_, self.log_constant_
+        return [Component(1.0, *parts)]

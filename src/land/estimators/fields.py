@@ -76,8 +76,9 @@ METRIC_FIELDS = {
 }
 # Their entries in a file are made by `land.estimators.files`.
 _ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_")
-# Largest asymmetry of a matrix and error of a sum of weights: what rounding leaves.
-_ROUNDING = 1e-6
+# Relative error of matrices and sums: more than rounding leaves, on any machine, and
+# far less than another matrix would have.
+ROUNDING = 1e-6
 
 
 def fitted_arrays(model: RiemannianEstimator) -> Arrays:
@@ -104,7 +105,7 @@ def fitted_attributes(
     fields = FIELDS[kind]
     found = take(arrays, fields, {"D": int(arrays["n_features_in_"])})
     shares = found.get("weights_", np.ones(1))
-    if shares.min() < 0.0 or abs(shares.sum() - 1.0) > _ROUNDING:
+    if shares.min() < 0.0 or abs(shares.sum() - 1.0) > ROUNDING:
         raise ModelFileError("weights_ must not be negative, and sum to one")
     # Arrays stay arrays, numbers become Python's, as a fit leaves them.
     return {
@@ -115,7 +116,7 @@ def fitted_attributes(
 def take(
     arrays: Arrays, fields: Mapping[str, Field], sizes: Mapping[str, int] | None = None
 ) -> Arrays:
-    """Take what the fields list out of `arrays`; refuse what is not as they say."""
+    """Take the fields out of `arrays`; refuse what does not match them."""
     sizes = dict(sizes or {})
     for name, field in fields.items():
         if name not in arrays:
@@ -151,4 +152,4 @@ def _are_definite(matrices: np.ndarray) -> bool:
     skew = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-1, -2))
     scale = np.abs(matrices).max(axis=(-1, -2))
     lowest = np.linalg.eigvalsh(matrices).min(axis=-1)
-    return bool(np.all((skew <= _ROUNDING * scale) & (lowest > 0.0)))
+    return bool(np.all((skew <= ROUNDING * scale) & (lowest > 0.0)))

@@ -28,6 +28,7 @@ from land.estimators.distribution import LAND
 from land.estimators.fields import (
     FIELDS,
     METRIC_FIELDS,
+    ROUNDING,
     fitted_arrays,
     fitted_attributes,
     take,
@@ -43,9 +44,6 @@ _CLASSES = {each.__name__: each for each in FIELDS}
 # Parameters that mean nothing in another process; the metric has its own entry.
 _NOT_STORED = ("callback", "n_jobs", "metric")
 _SCALARS = (bool, int, float, str, type(None))
-# A metric is the same if its tensors at the means agree to this relative error: more
-# than rounding on another machine, and far less than another function would give.
-_SAME_METRIC = 1e-6
 
 
 def save(
@@ -231,6 +229,9 @@ def _check_parameters(
     kind: type[RiemannianEstimator], parameters: dict[str, Any]
 ) -> dict[str, Any]:
     known = set(kind._get_param_names()) - set(_NOT_STORED)
+    parameters = dict(parameters)
+    if kind is LANDMixture:
+        parameters.pop("optimizer", None)  # earlier files have it; it had one value
     for name, value in parameters.items():
         if name not in known:
             raise ModelFileError(f"it has an unknown parameter, {name!r}")
@@ -240,11 +241,11 @@ def _check_parameters(
             raise ModelFileError(f"parameter {name!r} must be a number or a word")
         if name in CHOICES and value not in CHOICES[name]:
             raise ModelFileError(f"parameter {name!r} must not be {value!r}")
-    return dict(parameters)
+    return parameters
 
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
-    """What tells the metric; its arrays are added to `arrays`."""
+    """The metric's entry in the header; its arrays are added to `arrays`."""
     metric = model.metric_
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
     if type(metric) is LocalDiagonalMetric:
@@ -252,7 +253,7 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
         arrays["metric.sigma"] = np.asarray(metric.sigma, dtype=np.float64)
         arrays["metric.rho"] = np.asarray(metric.rho, dtype=np.float64)
     elif type(metric) is not EuclideanMetric:
-        # The metric itself is code and stays behind; its tensors at the means tell
+        # The metric itself is code and is not stored; its tensors at the means show
         # whether the one that is given on loading is the same.
         kind, table = "given", False
         arrays["metric.tensors"] = metric.tensor(_means(vars(model)))
@@ -295,9 +296,9 @@ def _check_given(
             f"got {given!r}"
         )
     again = given.tensor(means)
-    tolerance = _SAME_METRIC * float(np.abs(again).max())
+    tolerance = ROUNDING * float(np.abs(again).max())
     if again.shape != tensors.shape or not np.allclose(
-        again, tensors, rtol=_SAME_METRIC, atol=tolerance
+        again, tensors, rtol=ROUNDING, atol=tolerance
     ):
         raise ModelFileError(
             "metric is not the one the model was fitted with: its tensors at the means "

@@ -16,18 +16,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, train_test_split
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
 from land._validation import check_count
+from land.estimators.base import check_choice, draw_integers
 from land.estimators.clustering import f_measure
 from land.estimators.mixture import LANDMixture
-from land.estimators.parallel import check_n_jobs, spread
+from land.estimators.scoring import check_n_jobs, spread
 
 Criterion = Literal["bic", "aic", "held_out"]
 Row = dict[str, Any]
 
+_COLUMNS = (
+    *("n_components", "sigma", "rho", "log_likelihood", "aic", "bic", "held_out"),
+    *("f_measure", "objective", "seconds", "converged", "n_failed_log_maps"),
+    *("warnings", "error"),
+)
 # Signs that make the best value the smallest.
-_SIGNS = {"bic": 1.0, "aic": 1.0, "held_out": -1.0}
+SIGNS = {"bic": 1.0, "aic": 1.0, "held_out": -1.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +126,10 @@ def select(
     test_size : float
         Share of the rows held out, between 0 and 1.
     n_jobs : int, optional
-        Number of candidates fitted at the same time, in processes of their own (see
-        joblib; -1 for one on each core). None is one, or what `joblib.parallel_config`
-        says. Each process compiles for itself, which takes some seconds: one job is
-        faster for a few small fits, and on an accelerator.
+        Number of candidates fitted at the same time, in processes of their own; -1 is
+        one on each core, None is one, or what `joblib.parallel_config` says. Each
+        process compiles for itself: one job is faster for a few small fits, and on an
+        accelerator.
     random_state : None, int, RandomState or Generator
         Randomness of the fits and of the choice of the held-out rows, the same for all
         candidates. With an integer, the chosen model is the one that a `LANDMixture` of
@@ -195,12 +201,23 @@ def select(
     >>> found.best["n_components"], found.model.means_.shape
     (2, (2, 2))
     """
-    template = _check_template(estimator).set_params(**parameters)
-    _check_options(criterion, held_out, n_jobs)
+    if not isinstance(estimator, (LANDMixture, type(None))):
+        raise ValueError(
+            f"estimator must be an instance of land.LANDMixture, got {estimator!r}"
+        )
+    template = clone(estimator or LANDMixture()).set_params(**parameters)
+    check_choice("criterion", criterion)
+    if not isinstance(held_out, (bool, np.bool_)):
+        raise ValueError(f"held_out must be True or False, got {held_out!r}")
+    check_n_jobs(n_jobs)
     rows = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if not hasattr(X, "columns"):  # data frames keep the names of their columns
         X = rows
-    seed = _seed(template.random_state if random_state is None else random_state)
+    if random_state is None:
+        random_state = template.random_state
+    # One seed for all candidates, so that they differ by what is compared.
+    whole = isinstance(random_state, Integral)
+    seed = random_state if whole else draw_integers(random_state, 1)[0]
     parts = None
     if held_out or criterion == "held_out":
         parts = train_test_split(X, test_size=test_size, random_state=seed)
@@ -303,23 +320,11 @@ def _scores(model: LANDMixture, data: _Data) -> Row:
 
 
 def _empty_row(model: LANDMixture) -> Row:
-    given = model.metric is None and isinstance(model.sigma, Real)
-    return {
-        "n_components": model.n_components,
-        "sigma": float(model.sigma) if given else math.nan,
-        "rho": math.nan,
-        "log_likelihood": math.nan,
-        "aic": math.nan,
-        "bic": math.nan,
-        "held_out": math.nan,
-        "f_measure": math.nan,
-        "objective": math.nan,
-        "seconds": math.nan,
-        "converged": False,
-        "n_failed_log_maps": math.nan,
-        "warnings": "",
-        "error": "",
-    }
+    row: Row = dict.fromkeys(_COLUMNS, math.nan)
+    row["n_components"] = model.n_components
+    if model.metric is None and isinstance(model.sigma, Real):
+        row["sigma"] = float(model.sigma)
+    return row | {"converged": False, "warnings": "", "error": ""}
 
 
 def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
@@ -327,7 +332,7 @@ def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
     fitted = [each for each in candidates if each.model is not None]
     eligible = [each for each in fitted if math.isfinite(each.row[criterion])]
     if eligible:
-        return min(eligible, key=lambda each: _SIGNS[criterion] * each.row[criterion])
+        return min(eligible, key=lambda each: SIGNS[criterion] * each.row[criterion])
     reasons = (each.row["error"] or each.row["warnings"] for each in candidates)
     first = next(filter(None, reasons), "no reason is known")
     if fitted:
@@ -388,16 +393,6 @@ def _as_list(value: Any) -> list[Any]:
     return [value] if np.ndim(value) == 0 else list(value)
 
 
-def _check_template(estimator: Any) -> LANDMixture:
-    if estimator is None:
-        return LANDMixture()
-    if not isinstance(estimator, LANDMixture):
-        raise ValueError(
-            f"estimator must be an instance of land.LANDMixture, got {estimator!r}"
-        )
-    return clone(estimator)
-
-
 def _check_labels(labels: Any, n: int) -> list[Any] | None:
     if labels is None:
         return None
@@ -409,21 +404,3 @@ def _check_labels(labels: Any, n: int) -> list[Any] | None:
     if all(label is None for label in values):
         raise ValueError("labels must be known (not None) for at least one row")
     return values
-
-
-def _check_options(criterion: Any, held_out: Any, n_jobs: Any) -> None:
-    if not isinstance(criterion, str) or criterion not in _SIGNS:
-        words = ", ".join(repr(word) for word in _SIGNS)
-        raise ValueError(f"criterion must be one of {words}, got {criterion!r}")
-    if not isinstance(held_out, (bool, np.bool_)):
-        raise ValueError(f"held_out must be True or False, got {held_out!r}")
-    check_n_jobs(n_jobs)
-
-
-def _seed(random_state: Any) -> int:
-    """One seed for all candidates, so that they differ by what is compared."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
-    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 from land._validation import check_count, check_points
 from land.geodesics import exp_map, log_map
 from land.metrics import Metric
-from land.plotting._common import Array, axes, components_of
+from land.plotting.sheet import SMOOTH, Array, axes, components_of
 
-_N_ANGLES = 240
-# Fainter responsibilities cannot be seen and are not worth a geodesic.
+# Responsibilities below cannot be seen and are not worth a geodesic.
 _FAINTEST = 0.05
 
 
@@ -161,14 +160,14 @@ def ellipses(metric: Metric, mean: Array, half_axes: Array, radii: Array) -> Arr
 
     NaN where it failed.
     """
-    angles = np.linspace(0.0, 2.0 * np.pi, _N_ANGLES // 2 + 1)
+    angles = np.linspace(0.0, 2.0 * np.pi, SMOOTH // 2 + 1)
     curves = _carried(metric, mean, half_axes, radii, angles)
     # Exp stretches some parts of the ellipse by far more than others: a second pass
     # spreads the points evenly along the outermost curve, half of them at least.
     steps = np.linalg.norm(np.diff(curves[np.argmax(radii)], axis=0), axis=1)
     steps = np.nan_to_num(steps) + max(np.nanmean(steps), np.finfo(float).tiny)
     along = np.concatenate([[0.0], np.cumsum(steps)])
-    even = np.linspace(0.0, along[-1], _N_ANGLES + 1)
+    even = np.linspace(0.0, along[-1], SMOOTH + 1)
     angles = np.interp(even, along, angles)
     return _carried(metric, mean, half_axes, radii, angles)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import RectBivariateSpline
 
 from land.density.likelihood import Measure
-from land.plotting._common import (
+from land.plotting.sheet import (
+    SMOOTH,
     Array,
     axes,
     check_dimensions,
@@ -27,15 +29,20 @@ from land.plotting._common import (
 # Contours enclose these shares of the probability, from the outermost inwards. Shares
 # stay put where a few cells near a caustic have a huge density; heights would not.
 SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
-# Standard deviations.
-_REACH = 3.0
-# Points along each axis that make contours smooth to the eye.
-_SMOOTH = 240
-# Logarithms of densities are cut off so far below the highest: no contour is there.
-_DEEPEST = 15.0
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """How much of the plane is shown, and of the density."""
+
+    reach: float = 3.0  # standard deviations around means: 99 % of a Gaussian
+    deepest: float = 15.0  # nats below the highest density: no contour is there
+
+
+_SETTINGS = _Settings()
 
 
 class DensityGrid(NamedTuple):
@@ -199,14 +206,14 @@ def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Any:
         return bounds
     corners = [] if bounds is None else list(bounds.T)
     if hasattr(model, "covariances_") or hasattr(model, "covariance_"):
-        # Where space is flat the model itself tells how far it reaches.
+        # Where space is flat the covariances show how far the model reaches.
         means, covariances, _ = components_of(model)
-        reach = _REACH * np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
+        reach = _SETTINGS.reach * np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
         corners += [*(means - reach), *(means + reach)]
     if not corners:
         raise ValueError(
-            "limits must be given, or data drawn on ax first: the model does not tell "
-            "where to draw"
+            "limits must be given, or data drawn on ax first: the model alone does not "
+            "show where to draw"
         )
     return np.stack([np.min(corners, axis=0), np.max(corners, axis=0)], axis=1)
 
@@ -216,7 +223,7 @@ def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
     # Other models than ours have one measure only, dx.
     which = {} if metric_of(model) is None else {"measure": measure}
     with warnings.catch_warnings():
-        # The gaps in a figure say where; a count of points helps nobody.
+        # The gaps in the figure show where; a count of points does not help.
         warnings.filterwarnings("ignore", message="the geodesics to", append=False)
         values = np.asarray(model.score_samples(points.reshape(-1, 2), **which))
     return values.reshape(points.shape[:-1])
@@ -234,9 +241,9 @@ def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
         return x, y, density
     with np.errstate(divide="ignore"):
         logs = np.log(np.ma.getdata(density))
-    logs = np.maximum(logs, logs.max() - _DEEPEST)
+    logs = np.maximum(logs, logs.max() - _SETTINGS.deepest)
     fine_x, fine_y = (
-        np.linspace(each[0], each[-1], max(_SMOOTH, len(each))) for each in (x, y)
+        np.linspace(each[0], each[-1], max(SMOOTH, len(each))) for each in (x, y)
     )
     rows = np.maximum(logs[:-1], logs[1:])
     tops = np.maximum(rows[:, :-1], rows[:, 1:])

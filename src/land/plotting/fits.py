@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from land.plotting._common import COLORS, axes, component_colors
+from land.estimators.selection import SIGNS
+from land.plotting.sheet import COLORS, axes, component_colors
 
-# Whether large or small values are good.
-_SIGNS = {"bic": 1.0, "aic": 1.0, "held_out": -1.0}
 _LABELS = {"bic": "BIC", "aic": "AIC", "held_out": "held-out log density"}
 # Log densities per row that differ by less than this look alike, as they are.
 _LEAST_SPAN = 0.2
@@ -56,7 +55,7 @@ def plot_selection(
 ) -> list[Line2D]:
     """Draw a criterion against the number of components, a line for each sigma.
 
-    If the best candidate has the most components that were tried, the figure says so:
+    If the best candidate has the most components that were tried, the figure shows it:
     more might be better still.
 
     Parameters
@@ -76,8 +75,8 @@ def plot_selection(
         failed are left out.
     """
     name = criterion or getattr(selection, "criterion", "bic")
-    if name not in _SIGNS:
-        words = ", ".join(repr(word) for word in _SIGNS)
+    if name not in SIGNS:
+        words = ", ".join(repr(word) for word in SIGNS)
         raise ValueError(f"criterion must be one of {words}, got {name!r}")
     usable = [row for row in _rows(selection) if _is_number(row.get(name))]
     if not usable:
@@ -94,7 +93,7 @@ def plot_selection(
             defaults["label"] = rf"$\sigma = {sigma:.3g}$" if sigma else "given metric"
         points = [(row["n_components"], row[name]) for row in lines[sigma]]
         artists += ax.plot(*zip(*points, strict=True), **defaults | style)
-    best = min(usable, key=lambda row: _SIGNS[name] * row[name])
+    best = min(usable, key=lambda row: SIGNS[name] * row[name])
     at = best["n_components"], best[name]
     ring: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 11, "ls": ""}
     artists += ax.plot(*at, **ring, zorder=4)

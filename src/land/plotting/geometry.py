@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike
 from land._validation import check_points
 from land.geodesics import Geodesic, LogMap
 from land.metrics import Metric
-from land.plotting._common import axes, mesh, plane
+from land.plotting.sheet import SMOOTH, axes, mesh, plane
 
 # Colour-blind safe (Okabe and Ito): what the eye should follow, and what it should not.
 GEODESIC, STRAIGHT, FAN, POINT = "#0072B2", "#D55E00", "#009E73", "#222222"
 # The darkest shade stays light enough for lines and points on it.
 _SHORT_TO_LONG = LinearSegmentedColormap.from_list("short to long", ["w", "#8c8c8c"])
-# Points of a curve that is a function of time.
-_TIMES = np.linspace(0.0, 1.0, 129)
+_TIMES = np.linspace(0.0, 1.0, SMOOTH + 1)
 
 
 def plot_data(data: ArrayLike, ax: Axes | None = None, **style) -> PathCollection:

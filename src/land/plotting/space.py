@@ -15,16 +15,17 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from land._validation import check_points
-from land.plotting._common import (
+from land.plotting.components import ellipses, pair_axes
+from land.plotting.sheet import (
     Array,
     Components,
     clusters_of,
+    component_legend,
     components_of,
 )
-from land.plotting.components import ellipses, pair_axes
-from land.plotting.sheet import component_legend
 
-_MOST_SHOWN = 8
+# Dimensions at most; more panels than theirs would be too small to read.
+MOST_SHOWN = 8
 # Inches of a panel, and of the legend below.
 _PANEL, _LEGEND = (2.3, 2.1), 0.5
 _MARK: dict[str, Any] = {"s": 45, "edgecolors": "white", "linewidths": 1.0, "zorder": 6}
@@ -71,9 +72,9 @@ def plot_pairs(
     parts, points = _checked(model, X)
     dim = points.shape[1]
     shown = _shown(range(dim) if dimensions is None else dimensions, dim)
-    if not 2 <= len(shown) <= _MOST_SHOWN:
+    if not 2 <= len(shown) <= MOST_SHOWN:
         raise ValueError(
-            f"dimensions must be 2 to {_MOST_SHOWN} of {dim} columns, got {len(shown)}"
+            f"dimensions must be 2 to {MOST_SHOWN} of {dim} columns, got {len(shown)}"
         )
     labels = [f"dimension {d + 1}" for d in range(dim)] if names is None else names
     if len(labels) != dim:

@@ -1,0 +1,209 @@
+"""Callbacks of fits; one keeps the progress in a file, so that a fit can be resumed."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from land.estimators.archive import ModelFileError, read_archive, write_archive
+from land.fitting import Step
+from land.metrics import LocalDiagonalMetric, Metric
+
+Array = NDArray[np.float64]
+Callback = Callable[[Step], None]
+
+# Version 4: an archive, whose checksums tell if it is damaged.
+_FORMAT, _VERSION = "land checkpoint", 4
+# Parameters that do not change what is fitted; the metric is known by its values.
+_IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
+# Rows at which the tensors of a metric tell it from others.
+_PROBES = 16
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Callback that keeps the progress of a long fit in a file.
+
+    To resume, fit the same data with the same parameters and the same file. The fit
+    then goes on from there, and ends with the model, to the last digit, of a fit that
+    was never interrupted, also if `random_state` is None. The file is deleted when the
+    fit has ended, and refused if it belongs to another fit.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. It is replaced as a whole, so it is never half written.
+
+    Notes
+    -----
+    Maximum likelihood with the default optimizer keeps its progress after the search
+    for a start and every few steps; other fits start anew. `LANDMixture` needs
+    ``n_init=1``.
+
+    Examples
+    --------
+    >>> import land, tempfile, pathlib
+    >>> X = land.datasets.make_half_ellipse(50, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     checkpoint = land.callbacks.Checkpoint(pathlib.Path(folder) / "checkpoint")
+    ...     model = land.LAND(sigma=0.5, n_samples=200, callback=checkpoint).fit(X)
+    ...     checkpoint.path.exists()
+    False
+    """
+
+    path: str | os.PathLike[str]
+
+    def __call__(self, step: Step) -> None:
+        """Do nothing: a step is too little to go on from, and fits call `open`."""
+
+    def open(self, fingerprint: str, entropy: list[int]) -> OpenCheckpoint:
+        """The checkpoint of a certain fit, with its progress if the file exists.
+
+        Raises
+        ------
+        ValueError
+            If the file is something else, or belongs to another fit.
+        OSError
+            If it cannot be read, or its folder does not exist.
+        """
+        path = Path(self.path)
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise FileNotFoundError(
+                errno.ENOENT, "there is no such folder for a checkpoint", str(folder)
+            )
+        if not path.exists():
+            return OpenCheckpoint(path, fingerprint, entropy)
+        try:
+            contents, _ = read_archive(path)
+        except ModelFileError:
+            contents = {}
+        if (contents.get("format"), contents.get("version")) != (_FORMAT, _VERSION):
+            raise ValueError(
+                f"{path} is not a checkpoint of this version of land, or it is "
+                "damaged; name another file, or delete it to start anew"
+            )
+        if contents["fingerprint"] != fingerprint:
+            raise ValueError(
+                f"the checkpoint {path} belongs to a fit of other data, with "
+                "other settings, or by another version of land; name another file, "
+                "or delete it to start anew"
+            )
+        return OpenCheckpoint(
+            path, fingerprint, contents["entropy"], contents["progress"]
+        )
+
+    def remove(self) -> None:
+        """Delete the file, if there is one."""
+        Path(self.path).unlink(missing_ok=True)
+
+
+@dataclass
+class OpenCheckpoint:
+    """The file of one fit: its randomness, and its progress when it was last kept."""
+
+    path: Path
+    fingerprint: str
+    entropy: list[int]
+    progress: dict[str, Any] | None = None
+    warned: bool = False
+
+    def keep(self, progress: dict[str, Any]) -> None:
+        """Write the progress; a failure costs a warning and not the fit."""
+        contents = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "fingerprint": self.fingerprint,
+            "entropy": self.entropy,
+            "progress": progress,
+        }
+        try:
+            write_archive(self.path, contents, {})
+        except OSError as error:
+            if not self.warned:
+                warnings.warn(
+                    f"cannot write the checkpoint {self.path}: {error.strerror}; "
+                    "the fit goes on without",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            self.warned = True
+
+
+def fingerprint(
+    estimator: BaseEstimator, metric: Metric, data: Array, weights: Array
+) -> str:
+    """What makes a fit what it is: data, weights, metric, parameters, version."""
+    digest = hashlib.sha256(f"{version('land')} {type(estimator).__name__}".encode())
+    for name, value in sorted(estimator.get_params(deep=False).items()):
+        if name in _IRRELEVANT:
+            continue
+        if not isinstance(value, (str, int, float, bool, type(None))):
+            # A generator has no name; what it gave is in the checkpoint.
+            value = "" if name == "random_state" else np.asarray(value).tolist()
+        digest.update(f" {name}={value!r}".encode())
+    if type(metric) is LocalDiagonalMetric:
+        # Not its tensors: their last digits depend on whether there is a table.
+        values = [metric.data, np.array([metric.sigma, metric.rho])]
+    else:
+        values = [metric.tensor(data[:_PROBES])]
+    for array in (data, weights, *values):
+        digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def check_callbacks(callback: Any) -> list[Callback]:
+    """Callbacks as a list."""
+    if callback is None:
+        return []
+    found = list(callback) if isinstance(callback, (list, tuple)) else [callback]
+    if not all(callable(each) for each in found):
+        raise ValueError(
+            f"callback must be callable, a list of callables or None, got {callback!r}"
+        )
+    return found
+
+
+def find_checkpoint(callbacks: Sequence[Callback], n_init: int) -> Checkpoint | None:
+    """The checkpoint among the callbacks of a fit of so many runs."""
+    found = [each for each in callbacks if isinstance(each, Checkpoint)]
+    if found and n_init > 1:
+        raise ValueError(
+            "a checkpoint needs n_init=1; fit once for each random_state instead"
+        )
+    if len(found) > 1:
+        raise ValueError(f"callback must have one checkpoint, got {len(found)}")
+    return found[0] if found else None
+
+
+def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback | None:
+    """One function that calls all of them, and reports each step if `verbose`."""
+
+    def report(step: Step) -> None:
+        sys.stderr.write(
+            f"{name}: {step.stage} {step.iteration:3d}  "
+            f"objective {step.objective:.5f}  "
+            f"{step.n_log_maps} log maps  "
+            f"{step.seconds:.1f} s\n"
+        )
+        sys.stderr.flush()
+
+    everyone = [report, *callbacks] if verbose else list(callbacks)
+
+    def call(step: Step) -> None:
+        for each in everyone:
+            each(step)
+
+    return call if everyone else None
