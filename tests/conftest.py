@@ -27,7 +27,21 @@ def _share_what_is_compiled(config: pytest.Config) -> None:
     if cache is not None and not hasattr(config, "workerinput"):
         folder = str(cache.mkdir("jax"))
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", folder)
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+        # Small programs too: every process of a test has the same few dozen of them.
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+
+# What is set above, and all of JAX's settings that a process of a test may inherit.
+_COMPILED = ("JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
+
+
+@pytest.fixture(scope="session")
+def compiled_code() -> dict[str, str]:
+    """Environment with which a process finds the code that others have compiled.
+
+    It still traces, and still asks for every compilation: those can be counted.
+    """
+    return {name: os.environ[name] for name in _COMPILED if name in os.environ}
 
 
 def _let_children_be_interrupted() -> None:
@@ -59,14 +73,15 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def run_fresh() -> Callable[..., str]:
+def run_fresh(compiled_code: dict[str, str]) -> Callable[..., str]:
     """Run a program in a fresh interpreter; return what it prints.
 
-    Nothing that another test compiled, imported or allocated is there, and none of the
-    settings of JAX that the environment of the tests may carry.
+    Nothing that another test imported or allocated is there, and none of the settings
+    of JAX that the environment of the tests may carry, but for the folder of compiled
+    code: `compiles` is for programs that look at what the compiler does.
     """
 
-    def run(program: str, *, timeout: float = 120.0) -> str:
+    def run(program: str, *, timeout: float = 120.0, compiles: bool = False) -> str:
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -75,7 +90,9 @@ def run_fresh() -> Callable[..., str]:
         # A hang is a failure: TimeoutExpired ends the program and says so.
         done = subprocess.run(
             [sys.executable, "-c", program],
-            env=environment | {"JAX_PLATFORMS": "cpu"},
+            env=environment
+            | ({} if compiles else compiled_code)
+            | {"JAX_PLATFORMS": "cpu"},
             capture_output=True,
             text=True,
             timeout=timeout,

@@ -74,7 +74,13 @@ def test_closed_forms(metric, truth, scale, volume):
 
 
 @pytest.mark.parametrize("volume", ["paper", "exact"])
-@pytest.mark.parametrize("metric", [HYPERBOLIC, SPHERE], ids=["hyperbolic", "sphere"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param(HYPERBOLIC, id="hyperbolic"),
+        pytest.param(SPHERE, id="sphere", marks=pytest.mark.nightly),
+    ],
+)
 def test_constants_after_a_linear_change_of_coordinates(metric, volume):
     """Eq. 6 is an integral over the manifold, and knows nothing of coordinates.
 

@@ -35,6 +35,21 @@ def arc_model(arc):
 
 
 @pytest.fixture(scope="session")
+def arc_means(arc):
+    """The arc's model by least squares: as good for laws of data in and numbers out."""
+    return land.LAND(method="least_squares", **FAST).fit(arc)
+
+
+@pytest.fixture(scope="session")
+def arc_metric(arc_model):
+    """Parameters of the metric that the arc's model has learned.
+
+    Who states them is spared the comparison with the flat metric, half of a fit.
+    """
+    return {"sigma": arc_model.sigma_, "rho": arc_model.rho_}
+
+
+@pytest.fixture(scope="session")
 def moons():
     """Sixty points of two moons."""
     return land.datasets.make_two_moons(60, random_state=0)[0]

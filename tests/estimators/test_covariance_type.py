@@ -130,10 +130,10 @@ def test_clusters_of_least_squares_too(clusters, kind):
         )
 
 
-def test_fewer_parameters_fit_no_better_on_a_learned_metric(arc_model, arc):
+def test_fewer_parameters_fit_no_better_on_a_learned_metric(arc_model, arc, arc_metric):
     objectives = [arc_model.objective_]
     for kind in KINDS[1:]:
-        model = land.LAND(covariance_type=kind, **FAST).fit(arc)
+        model = land.LAND(covariance_type=kind, **arc_metric, **FAST).fit(arc)
         assert model.converged_
         objectives.append(model.objective_)
     slack = 3.0 * arc_model.log_constant_stderr_ + 1e-3

@@ -164,10 +164,10 @@ def gradient_and_differences(metric, data, n_samples, law="riemannian"):
 @pytest.mark.parametrize(
     ("name", "law"),
     [
-        ("half_ellipse", "lebesgue"),
         ("half_ellipse", "riemannian"),
         ("circle", "lebesgue"),
-        ("spiral", "riemannian"),
+        pytest.param("half_ellipse", "lebesgue", marks=pytest.mark.nightly),
+        pytest.param("spiral", "riemannian", marks=pytest.mark.nightly),
     ],
 )
 def test_the_gradient_is_that_of_the_objective_and_takes_no_maps(name, law):
@@ -178,7 +178,7 @@ def test_the_gradient_is_that_of_the_objective_and_takes_no_maps(name, law):
     assert maps == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["two_moons", "wave_and_arc"])
 def test_the_gradient_is_that_of_the_objective_on_clusters(name):
     data, _ = getattr(land.datasets, f"make_{name}")(150, random_state=0)
@@ -193,7 +193,7 @@ def test_the_gradient_is_that_of_the_objective_on_clusters(name):
     [
         pytest.param(2, True, id="2-full"),
         pytest.param(3, False, id="3-diagonal"),
-        pytest.param(5, False, id="5-diagonal"),
+        pytest.param(5, False, id="5-diagonal", marks=pytest.mark.nightly),
         pytest.param(2, False, id="2-diagonal", marks=pytest.mark.nightly),
         pytest.param(3, True, id="3-full", marks=pytest.mark.nightly),
         pytest.param(5, True, id="5-full", marks=pytest.mark.nightly),

@@ -39,7 +39,9 @@ def test_default_is_no_worse_than_the_paper_and_random_restarts(data, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("volume", ["paper", "exact"])
+@pytest.mark.parametrize(
+    "volume", [pytest.param("paper", marks=pytest.mark.nightly), "exact"]
+)
 def test_a_model_is_recovered_from_its_samples(volume):
     data = land.datasets.make_half_ellipse(100, random_state=0)
     metric = land.metrics.LocalDiagonalMetric(data, sigma=0.4, rho=0.3)
