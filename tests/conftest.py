@@ -21,6 +21,13 @@ def pytest_configure(config: pytest.Config) -> None:
     _let_children_be_interrupted()
 
 
+@pytest.hookimpl(trylast=True)  # after nightly tests were deselected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: none is left over when the others are done."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def _share_what_is_compiled(config: pytest.Config) -> None:
     """Compile once: for the workers of a run, and for later runs."""
     cache = getattr(config, "cache", None)  # pytest may be told to do without

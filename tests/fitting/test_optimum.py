@@ -34,8 +34,9 @@ def test_default_is_no_worse_than_the_paper_and_random_restarts(data, options):
         land.LAND(init="random", **(options | {"random_state": seed})).fit(data)
         for seed in range(3)
     ]
-    optima = [restart.objective_ for restart in restarts if restart.converged_]
-    assert default.objective_ <= min(optima) + slack
+    for restart in restarts:
+        assert restart.converged_
+        assert default.objective_ <= restart.objective_ + slack
 
 
 @pytest.mark.slow
