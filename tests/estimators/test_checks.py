@@ -8,11 +8,12 @@ import land
 # A rho of the user's own: the metric is not compared with the flat one, and is smooth.
 FAST = {"rho": 1.0, "n_samples": 100, "max_iter": 2}
 
-# They fit in 5 to 30 dimensions, where the exact constant takes minutes. What they
+# They fit in 4 to 30 dimensions, where the exact constant takes minutes. What they
 # check happens before a method begins, and all of them check RiemannianKMeans.
 MANY_DIMENSIONS = {
     "check_dtype_object",
     "check_estimators_dtypes",
+    "check_n_features_in_after_fitting",
     "check_pipeline_consistency",
     "check_positive_only_tag_during_fit",
     "check_sample_weight_equivalence_on_dense_data",
