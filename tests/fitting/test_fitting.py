@@ -6,7 +6,6 @@ import pytest
 
 import land
 from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, fit_one
-from land.fitting import fidelity as fitting_fidelity
 from land.fitting.descent import Search, advance, descend
 from land.fitting.gradient import mean_gradients
 from land.fitting.least_squares import Variance
@@ -74,11 +73,9 @@ def test_the_intrinsic_mean_is_where_tangents_cancel_and_found_in_few_steps(arc)
         assert weights @ other.lengths**2 > spread**2
 
 
-@pytest.mark.parametrize("sizes", [(100,), (100, 200)])
-def test_least_squares_of_many_data_begins_with_samples(monkeypatch, sizes):
-    data = np.random.default_rng(0).normal(size=(500, 2)) @ np.diag([2.0, 0.5])
-    monkeypatch.setattr(fitting_fidelity, "_MANY_ROWS", 300)
-    monkeypatch.setattr(fitting_fidelity, "_SAMPLES", sizes)
+@pytest.mark.parametrize(("n", "sizes"), [(9000, (2000,)), (101_000, (2000, 50_000))])
+def test_least_squares_of_many_data_begins_with_samples(n, sizes):
+    data = np.random.default_rng(0).normal(size=(n, 2)) @ np.diag([2.0, 0.5])
     problem = problem_for(EuclideanMetric(2), data)
     settings, rng = FitSettings(method="least_squares"), np.random.default_rng(1)
     start = np.array([1.0, 1.0])
@@ -86,7 +83,7 @@ def test_least_squares_of_many_data_begins_with_samples(monkeypatch, sizes):
     assert converged
     np.testing.assert_allclose(estimate.mean, data.mean(axis=0), atol=1e-6)
     # Two evaluations of each sample, and two of all data.
-    assert problem.work.log_maps == 2 * sum(sizes) + 2 * 500
+    assert problem.work.log_maps == 2 * sum(sizes) + 2 * n
 
 
 @pytest.mark.parametrize("init", ["least_squares", "random", np.zeros(2)])
