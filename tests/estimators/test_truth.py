@@ -62,10 +62,10 @@ def test_weights_are_repetitions_where_the_metric_is_given(cloud, method):
     assert np.abs(mean - cloud.mean(axis=0)).max() > 0.01  # the weights matter
 
 
-def test_objective_is_the_mean_negative_log_density(arc_model, arc, arc_metric):
+def test_objective_is_the_mean_negative_log_density(arc_model, smooth_model, arc):
     """With respect to the reference, which is dx unless told otherwise."""
     assert arc_model.objective_ == pytest.approx(-arc_model.score(arc), abs=1e-3)
-    other = land.LAND(reference="riemannian", **arc_metric, **FAST).fit(arc)
+    other = clone(smooth_model).set_params(reference="riemannian").fit(arc)
     score = other.score_samples(arc, "riemannian").mean()
     assert other.objective_ == pytest.approx(-score, abs=1e-3)
 
@@ -128,10 +128,10 @@ def test_model_scales_with_the_data(name, c, arc, request):
     )
 
 
-def test_model_moves_with_the_data(arc_model, arc, arc_metric):
-    offset = 1e8
-    moved = land.LAND(**arc_metric, **FAST).fit(arc + offset)
+def test_model_moves_with_the_data(smooth_model, arc):
+    model, offset = smooth_model, 1e8
+    moved = clone(model).fit(arc + offset)
     # Numbers near 1e8 have seven decimals; the optimum is flat to about 1e-3.
-    np.testing.assert_allclose(moved.mean_ - offset, arc_model.mean_, atol=5e-3)
-    np.testing.assert_allclose(moved.covariance_, arc_model.covariance_, atol=2e-2)
-    assert moved.score(arc + offset) == pytest.approx(arc_model.score(arc), abs=1e-3)
+    np.testing.assert_allclose(moved.mean_ - offset, model.mean_, atol=5e-3)
+    np.testing.assert_allclose(moved.covariance_, model.covariance_, atol=2e-2)
+    assert moved.score(arc + offset) == pytest.approx(model.score(arc), abs=1e-3)
