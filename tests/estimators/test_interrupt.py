@@ -93,6 +93,12 @@ def test_other_errors_of_a_callback_are_not_swallowed(cloud):
         land.LAND(metric=EuclideanMetric(2), callback=broken, **FAST).fit(cloud)
 
 
+@pytest.fixture(scope="module")
+def arc_model(smooth_model):
+    """Any model serves; this one is quick."""
+    return smooth_model
+
+
 @pytest.fixture
 def lossy(arc_model, monkeypatch):
     """The arc's model, with log maps that fail at rows 1 and 3.
