@@ -11,7 +11,7 @@ from land.estimators.checkpoint import Checkpoint, fingerprint
 from land.fitting import climb
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
 
-SETTINGS = {"n_samples": 300, "random_state": 0, "sigma": 0.8, "rho": 0.5}
+SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.5}
 FLAT = {"metric": EuclideanMetric(2), "n_samples": 100}
 ARC = land.datasets.make_half_ellipse(60, random_state=1)
 # So far from the optimum that a search does not reach it.
@@ -47,8 +47,8 @@ def data():
 
 def make(kind, **options):
     if kind == "one":
-        return land.LAND(**SETTINGS | {"init": FAR, "tol": 1e-6} | options)
-    return land.LANDMixture(2, **SETTINGS | {"max_iter": 5, "tol": 1e-9} | options)
+        return land.LAND(**SETTINGS | {"init": FAR} | options)
+    return land.LANDMixture(2, **SETTINGS | {"max_iter": 6} | options)
 
 
 @pytest.fixture(scope="module")
