@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 # Tests of a file stay together: they share compiled functions and fitted models.
-PYTEST_ARGS ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile
+# Files come in the order of tests/conftest.py, the long ones first.
+PYTEST_ARGS ?= --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -48,6 +49,9 @@ format: $(VENV)/.dev ## Format the code and apply the safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The scripts of the gallery find what the tests have compiled.
+docs: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.pytest_cache/d/jax
+docs: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 

@@ -21,13 +21,34 @@ def pytest_configure(config: pytest.Config) -> None:
     _let_children_be_interrupted()
 
 
+@pytest.hookimpl(trylast=True)  # after nightly tests were deselected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: none is left over when the others are done."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def _share_what_is_compiled(config: pytest.Config) -> None:
     """Compile once: for the workers of a run, and for later runs."""
     cache = getattr(config, "cache", None)  # pytest may be told to do without
     if cache is not None and not hasattr(config, "workerinput"):
         folder = str(cache.mkdir("jax"))
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", folder)
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+        # Small programs too: every process of a test has the same few dozen of them.
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+
+# What is set above, and all of JAX's settings that a process of a test may inherit.
+_COMPILED = ("JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
+
+
+@pytest.fixture(scope="session")
+def compiled_code() -> dict[str, str]:
+    """Environment with which a process finds the code that others have compiled.
+
+    It still traces, and still asks for every compilation: those can be counted.
+    """
+    return {name: os.environ[name] for name in _COMPILED if name in os.environ}
 
 
 def _let_children_be_interrupted() -> None:
@@ -59,14 +80,15 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def run_fresh() -> Callable[..., str]:
+def run_fresh(compiled_code: dict[str, str]) -> Callable[..., str]:
     """Run a program in a fresh interpreter; return what it prints.
 
-    Nothing that another test compiled, imported or allocated is there, and none of the
-    settings of JAX that the environment of the tests may carry.
+    Nothing that another test imported or allocated is there, and none of the settings
+    of JAX that the environment of the tests may carry, but for the folder of compiled
+    code: `compiles` is for programs that look at what the compiler does.
     """
 
-    def run(program: str, *, timeout: float = 120.0) -> str:
+    def run(program: str, *, timeout: float = 120.0, compiles: bool = False) -> str:
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -75,7 +97,9 @@ def run_fresh() -> Callable[..., str]:
         # A hang is a failure: TimeoutExpired ends the program and says so.
         done = subprocess.run(
             [sys.executable, "-c", program],
-            env=environment | {"JAX_PLATFORMS": "cpu"},
+            env=environment
+            | ({} if compiles else compiled_code)
+            | {"JAX_PLATFORMS": "cpu"},
             capture_output=True,
             text=True,
             timeout=timeout,

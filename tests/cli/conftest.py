@@ -19,7 +19,7 @@ FAST = ("--method", "least_squares", "--n-samples", "200", "--tol", "0.05")
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch):
-    """The tests' process keeps no compiled code, and shows errors as users see them."""
+    """The command keeps no compiled code of its own; errors are as users see them."""
     monkeypatch.setenv("LAND_NO_CACHE", "1")
     monkeypatch.delenv("LAND_TRACEBACK", raising=False)
 
@@ -57,8 +57,8 @@ def fails(cli):
 
 
 @pytest.fixture(scope="session")
-def environment(tmp_path_factory):
-    """The environment of a process of its own: a cache folder of the tests."""
+def users_environment(tmp_path_factory):
+    """The environment of a process of its own: nothing but an empty cache folder."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -67,6 +67,12 @@ def environment(tmp_path_factory):
     }
     cache = tmp_path_factory.mktemp("cache")
     return kept | {"JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(cache)}
+
+
+@pytest.fixture(scope="session")
+def environment(users_environment, compiled_code):
+    """The same, with the code that the tests compile: a user may say where it is."""
+    return users_environment | compiled_code
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import re
 import sys
 from dataclasses import replace
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -236,7 +237,7 @@ def test_an_interrupt_ends_the_demo(fails, tmp_path, monkeypatch):
 @pytest.fixture
 def runner(monkeypatch):
     """The experiments, without the work."""
-    module = pytest.importorskip("reproduction.runner")
+    module = import_module("reproduction.runner")
     calls = []
 
     def reproduce(name, folder, *, quick=False, data_home=None, report=None):

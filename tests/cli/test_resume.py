@@ -10,7 +10,8 @@ import pytest
 
 import land
 
-SLOW = ("-k", "2", "--sigma", "0.5", "--tol", "1e-9", "--n-samples", "200", "--quiet")
+SLOW = ("-k", "2", "--sigma", "0.5", "--rho", "0.3", "--tol", "1e-9")
+SLOW += ("--n-samples", "200", "--quiet")
 
 
 @pytest.fixture(scope="module")

@@ -195,7 +195,6 @@ def test_archives_of_arrays(tmp_path):
 
 
 def test_parquet_comes_back(tmp_path):
-    pytest.importorskip("pyarrow")
     file = tmp_path / "data.parquet"
     columns = {"a": np.array([0.1, np.nan]), "b": ["x", None], "c": np.array([1, 2])}
     write_table(file, columns)
@@ -432,8 +431,6 @@ def test_a_constant_column_can_be_scored(choose):
 
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.npy", "out.parquet"])
 def test_numbers_come_back_exactly(tmp_path, name):
-    if name.endswith("parquet"):
-        pytest.importorskip("pyarrow")
     values = np.random.default_rng(0).normal(size=(20, 2)) * [1e-9, 1e9]
     write_table(tmp_path / name, {"a": values[:, 0], "b": values[:, 1]})
     table = read_table(tmp_path / name, SimpleNamespace(**DEFAULTS))

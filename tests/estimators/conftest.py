@@ -35,6 +35,18 @@ def arc_model(arc):
 
 
 @pytest.fixture(scope="session")
+def arc_means(arc):
+    """The arc's model by least squares: as good for laws of data in and numbers out."""
+    return land.LAND(method="least_squares", **FAST).fit(arc)
+
+
+@pytest.fixture(scope="session")
+def smooth_model(arc):
+    """The arc's model under a smooth metric: as curved as a law needs, and quick."""
+    return land.LAND(sigma=0.8, rho=0.5, **FAST).fit(arc)
+
+
+@pytest.fixture(scope="session")
 def moons():
     """Sixty points of two moons."""
     return land.datasets.make_two_moons(60, random_state=0)[0]

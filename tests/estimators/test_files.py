@@ -23,6 +23,12 @@ from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 FAST = {"n_samples": 300, "random_state": 0}
 
 
+@pytest.fixture(scope="module")
+def arc_model(smooth_model):
+    """Any model serves; this one is quick."""
+    return smooth_model
+
+
 @pytest.fixture
 def file(arc_model, tmp_path):
     arc_model.save(tmp_path / "model.land")

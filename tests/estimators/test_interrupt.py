@@ -10,6 +10,8 @@ from land.estimators.runs import MixtureRun
 from land.metrics import EuclideanMetric
 
 FAST = {"n_samples": 500, "random_state": 0}
+# So that no time passes before there is something to interrupt.
+SMOOTH = {"sigma": 0.8, "rho": 0.5}
 
 
 class Impatient:
@@ -28,7 +30,8 @@ class Impatient:
 @pytest.mark.parametrize("optimizer", ["auto", "paper"])
 def test_an_interrupt_keeps_the_model_reached(arc, optimizer):
     watcher = Impatient(2)
-    model = land.LAND(callback=watcher, optimizer=optimizer, tol=1e-8, **FAST)
+    options = {"optimizer": optimizer, "tol": 1e-8, **SMOOTH, **FAST}
+    model = land.LAND(callback=watcher, **options)
     with pytest.warns(UserWarning, match="interrupted after 2 steps"):
         model.fit(arc)
     assert model.converged_ is False
@@ -42,7 +45,7 @@ def test_an_interrupt_keeps_the_model_reached(arc, optimizer):
 
 def test_an_interrupt_of_the_search_keeps_its_best(arc):
     watcher = Impatient(1, "search")
-    model = land.LAND(callback=watcher, **FAST)
+    model = land.LAND(callback=watcher, **SMOOTH, **FAST)
     with pytest.warns(UserWarning, match="while it searched for a start"):
         model.fit(arc)
     assert model.interrupted_ is True
@@ -88,6 +91,12 @@ def test_other_errors_of_a_callback_are_not_swallowed(cloud):
 
     with pytest.raises(ZeroDivisionError):
         land.LAND(metric=EuclideanMetric(2), callback=broken, **FAST).fit(cloud)
+
+
+@pytest.fixture(scope="module")
+def arc_model(smooth_model):
+    """Any model serves; this one is quick."""
+    return smooth_model
 
 
 @pytest.fixture

@@ -45,6 +45,12 @@ def test_rows_that_are_done_are_reported(small_chunks):
     assert reports == [(5, 10), (10, 10)]
 
 
+@pytest.fixture(scope="module")
+def arc_model(smooth_model):
+    """Any model serves; this one is quick."""
+    return smooth_model
+
+
 def test_scores_do_not_depend_on_chunks(arc_model, arc, monkeypatch):
     whole = [arc_model.score_samples(arc), arc_model.tangents(arc)]
     monkeypatch.setattr(scoring, "CHUNKS", ChunkSize(rows=8))

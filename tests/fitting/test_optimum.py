@@ -34,12 +34,15 @@ def test_default_is_no_worse_than_the_paper_and_random_restarts(data, options):
         land.LAND(init="random", **(options | {"random_state": seed})).fit(data)
         for seed in range(3)
     ]
-    optima = [restart.objective_ for restart in restarts if restart.converged_]
-    assert default.objective_ <= min(optima) + slack
+    for restart in restarts:
+        assert restart.converged_
+        assert default.objective_ <= restart.objective_ + slack
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("volume", ["paper", "exact"])
+@pytest.mark.parametrize(
+    "volume", [pytest.param("paper", marks=pytest.mark.nightly), "exact"]
+)
 def test_a_model_is_recovered_from_its_samples(volume):
     data = land.datasets.make_half_ellipse(100, random_state=0)
     metric = land.metrics.LocalDiagonalMetric(data, sigma=0.4, rho=0.3)

@@ -11,7 +11,11 @@ import land
 TOL = 1e-6  # the default of log_map, stated because the tests below reckon with it
 
 
-@pytest.fixture(scope="module", params=[0.3, 0.15, 0.1], ids="sigma={}".format)
+@pytest.fixture(
+    scope="module",
+    params=[0.3, pytest.param(0.15, marks=pytest.mark.nightly), 0.1],
+    ids="sigma={}".format,
+)
 def solved(request, half_ellipse, half_ellipse_metric, on_the_arc):
     """All targets from one base: as a user gets them, and much refined."""
     metric = half_ellipse_metric(request.param)

@@ -60,8 +60,12 @@ def assert_all_converge(metric, base, targets):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
-    [datasets.make_circle, datasets.make_spiral, datasets.make_s_curve],
-    ids=["circle", "spiral", "s_curve"],
+    [
+        # Below, targets on both sides of it stand for it.
+        pytest.param(datasets.make_circle, id="circle", marks=pytest.mark.nightly),
+        pytest.param(datasets.make_spiral, id="spiral"),
+        pytest.param(datasets.make_s_curve, id="s_curve"),
+    ],
 )
 def test_curves_and_sheets(make):
     data = make(N_DATA, random_state=0)
@@ -88,7 +92,10 @@ def test_two_moons_across_the_gap():
     assert_all_converge(learned_metric(data), base, targets)
 
 
-@pytest.mark.parametrize("n_components", [2, 5, 10, 50])
+@pytest.mark.parametrize(
+    "n_components",
+    [2, *(pytest.param(n, marks=pytest.mark.nightly) for n in (5, 10)), 50],
+)
 def test_mnist_digit_one(n_components, data_folder):
     images = load(data_folder, "mnist_digit1.npz", "images")
     rows = np.random.default_rng(0).choice(len(images), N_DATA, replace=False)

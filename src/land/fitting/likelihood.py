@@ -35,8 +35,8 @@ Array = NDArray[np.float64]
 # Step of derivatives by differences, in standard deviations of the distribution: of the
 # paper's constant, and of log maps that Newton's method had no part in.
 _DIFFERENCE = 0.01
-# Standard error of log C beyond which no step leads, and by what factor a step may raise
-# one that is larger already.
+# Standard error of log C beyond which no step leads; where it is larger already, a step
+# may raise it by this factor.
 _WORST_ERROR, _WORSE = 0.1, 1.25
 
 
