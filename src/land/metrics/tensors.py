@@ -47,11 +47,6 @@ def squared_norm_gradient(tensors: Any, vectors: Any) -> Any:
     return vectors[..., :, None] * vectors[..., None, :]
 
 
-def dense(tensors: Any, dim: int) -> Any:
-    """Tensors (n, D) or (n, D, D) as matrices."""
-    return tensors[:, :, None] * np.eye(dim) if tensors.ndim == 2 else tensors
-
-
 def invert(tensors: Any, vectors: Any) -> Any:
     """Inverse tensors M^-1, in the storage of `tensors`."""
     if tensors.ndim == vectors.ndim:
