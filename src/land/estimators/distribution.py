@@ -40,7 +40,7 @@ class LAND(RiemannianDensity):
     method : {"ml", "least_squares"}
         Maximum likelihood, or intrinsic mean and empirical covariance.
     optimizer : {"auto", "paper"}
-        ``"auto"`` descends with exact covariance steps and a quasi-Newton method for
+        ``"auto"`` descends with exact covariance steps and a trust-region method for
         the mean, from several starts. ``"paper"`` is the paper's Algorithms 1
         and 2 as printed.
     volume : {"exact", "paper"}

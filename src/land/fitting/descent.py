@@ -233,13 +233,15 @@ def _minimise(model: LocalModel, dim: int, radius: float) -> tuple[Array, float]
 
 def _within(place: Array, hessian: Array, gradient: Array, radius: float) -> Array:
     """The step to the minimum of a quadratic within a ball around the origin."""
-    damping = 0.0
+    values, axes = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    values = np.maximum(values, 1e-8 * max(float(values[-1]), 1e-300))
+    slopes, damping = axes.T @ gradient, 0.0
     while True:
-        step = -np.linalg.solve(hessian + damping * np.eye(len(place)), gradient)
-        if np.linalg.norm(place + step) <= radius or damping > 1e8:
+        step = -axes @ (slopes / (values + damping))
+        size = float(np.linalg.norm(place + step))
+        if size <= radius or damping > 1e8 * values[-1]:
             break
-        damping = max(2.0 * damping, 1e-2 * float(np.trace(hessian)) / len(place))
-    size = float(np.linalg.norm(place + step))
+        damping = max(2.0 * damping, 1e-2 * float(values.mean()))
     if size > radius:  # the ball's edge: along it, at most
         step = (radius / size) * (place + step) - place
     return np.asarray(step)

@@ -1,7 +1,7 @@
 """Mixtures by expectation maximisation, on the weighted steps of one distribution.
 
 Between steps of the means, responsibilities and covariances settle, which takes no
-geodesics; then every mean takes one quasi-Newton step, all components in one batch. No
+geodesics; then every mean takes one trust-region step, all components in one batch. No
 part of this raises the expected objective, so EM never raises the negative log
 likelihood.
 """
