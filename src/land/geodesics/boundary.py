@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Indices, Mask, block_size, device, run_in_batches
+from land._device import Mask
 from land.geodesics.collocation import (
     ORDER,
     PiecewiseCurves,
@@ -25,7 +25,13 @@ from land.geodesics.meshes import (
     moved_meshes,
 )
 from land.geodesics.newton import MOST_DIMENSIONS, Finished, finish_curves
-from land.geodesics.relaxation import NEARLY, Boundary, empty_state, relax_curves
+from land.geodesics.relaxation import (
+    NEARLY,
+    Boundary,
+    Limits,
+    Relaxed,
+    relax_curves,
+)
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, norms
@@ -37,9 +43,9 @@ Array = NDArray[np.float64]
 class _Settings:
     """Meshes, and how they are adapted."""
 
-    # Curves that are advanced together, at least; those that are prepared at a time,
-    # for which several copies are made.
-    fewest_curves: int = 4
+    # Coordinates of curves that are relaxed together, of which some fifty copies are
+    # made; and curves that are prepared together.
+    coordinates: int = 2**18
     most_curves: int = 2**17
     # A mesh with a smaller discretisation error than this is split and not made anew.
     nearly_right: float = 0.01
@@ -99,8 +105,7 @@ def connect(
         )
     solver = _Solver.of(metric, bases, targets, tol, max_iter)
     small = metric.dim <= MOST_DIMENSIONS
-    finishing = small and device().newton and metric.has_cheap_curvature
-    finishing = finishing and tol < NEARLY
+    finishing = small and tol < NEARLY
     if isinstance(guesses, Connections):
         batches = moved_meshes(metric, bases, targets, guesses)
         if finishing:
@@ -116,22 +121,6 @@ def connect(
         # Where two families of curves meet the energy is almost flat: descent creeps.
         solver.finish(batches)
     return solver.solution
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What relaxation made of a batch."""
-
-    rates: Array
-    energy: Array
-    drift: Array
-    multiplier: Array
-    distance: Array  # to the discrete minimum, relative
-    mismatch: Array  # discretisation error estimate, relative
-    iterations: NDArray[np.int64]
-
-    def accurate(self, tol: float) -> Mask:
-        return (self.distance <= tol) & (self.mismatch <= tol)
 
 
 @dataclass(frozen=True)
@@ -243,52 +232,25 @@ class _Solver:
             relaxed.append(now.without(done))
         return [batch for batch in relaxed if len(batch.which)]
 
-    def _relax(self, batch: Batch, hand_over: bool) -> _Outcome:
+    def _relax(self, batch: Batch, hand_over: bool) -> Relaxed:
         """Relax all curves of a batch on their meshes."""
-        n, dim = len(batch.which), self.bases.shape[1]
-        points = ORDER * batch.elements
-        block = block_size(device().curve_points, n * points, dim)
-        n_slots = max(_SETTINGS.fewest_curves, block // points)
-        state = empty_state(n_slots, batch.elements, self.inverse_base.shape[1:])
         patience = _SETTINGS.patience * 2**batch.round
-        outcome = _Outcome(
-            rates=np.empty_like(batch.rates),
-            energy=np.empty(n),
-            drift=np.empty((n, dim)),
-            multiplier=np.empty((n, dim)),
-            distance=np.empty(n),
-            mismatch=np.empty(n),
-            iterations=np.empty(n, dtype=np.int64),
-        )
-
-        def advance(problems: Indices, fresh: Mask, leave_at: int) -> Mask:
-            nonlocal state
-            which = batch.which[problems]
+        limits = Limits(self.tol, self.max_iter, patience, hand_over)
+        at_once = max(1, _SETTINGS.coordinates // batch.rates[0].size)
+        parts = []
+        for first in range(0, len(batch.which), at_once):
+            rows = slice(first, first + at_once)
+            which = batch.which[rows]
             boundary = Boundary(
                 base=self.bases[which],
                 inverse_base=self.inverse_base[which],
                 inverse_end=self.inverse_end[which],
-                widths=batch.widths[problems],
+                widths=batch.widths[rows],
             )
-            curves = (fresh, boundary, batch.rates[problems])
-            limits = (self.tol, self.max_iter, patience, hand_over, leave_at)
-            state = relax_curves(self.metric, state, *curves, *limits)
-            return ~np.asarray(state.running)
+            parts.append(relax_curves(self.metric, boundary, batch.rates[rows], limits))
+        return Relaxed.concatenate(parts)
 
-        def collect(slots: Indices, problems: Indices) -> None:
-            decrement = np.maximum(np.asarray(state.decrement)[slots], 0.0)
-            outcome.distance[problems] = np.sqrt(decrement)
-            for name in ("multiplier", "mismatch", "iterations"):
-                values = np.asarray(getattr(state, name))
-                getattr(outcome, name)[problems] = values[slots]
-            for name in ("rates", "energy", "drift"):
-                values = np.asarray(getattr(state.curve, name))
-                getattr(outcome, name)[problems] = values[slots]
-
-        run_in_batches(n, n_slots, advance, collect)
-        return outcome
-
-    def _store(self, batch: Batch, outcome: _Outcome) -> None:
+    def _store(self, batch: Batch, outcome: Relaxed) -> None:
         """Enter what is known now; a later, finer result replaces it."""
         solution, which = self.solution, batch.which
         start = outcome.multiplier - outcome.drift
@@ -302,7 +264,7 @@ class _Solver:
         curves = PiecewiseCurves(self.bases[which], outcome.rates, batch.widths)
         solution.meshes.append((which, curves))
 
-    def _follow_up(self, batch: Batch, outcome: _Outcome, tol: float) -> list[Batch]:
+    def _follow_up(self, batch: Batch, outcome: Relaxed, tol: float) -> list[Batch]:
         """Meshes on which the unresolved curves are to be tried next."""
         adequate = outcome.mismatch <= tol  # stuck for a reason that no mesh can help
         unresolved = ~outcome.accurate(tol) & ~adequate & np.isfinite(outcome.energy)

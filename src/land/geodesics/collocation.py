@@ -15,8 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.legendre import leggauss
@@ -65,11 +63,18 @@ _DIFFERENTIATION: Array = np.stack(
 )
 
 
-def gauss_positions(base: jax.Array, rates: jax.Array) -> jax.Array:
+def gauss_positions(base: Array, rates: Array) -> Array:
     """Positions at the Gauss points: (n, D), (n, e, q, D) -> (n, e, q, D)."""
-    spans = jnp.einsum("q,neqd->ned", WEIGHTS, rates)
-    starts = base[:, None] + jnp.cumsum(spans, axis=1) - spans
-    return starts[:, :, None] + jnp.einsum("pq,neqd->nepd", INTEGRATION, rates)
+    spans = WEIGHTS @ rates
+    starts = base[:, None] + np.cumsum(spans, axis=1) - spans
+    return np.asarray(starts[:, :, None] + INTEGRATION @ rates)
+
+
+def gather_forces(forces: Array) -> Array:
+    """Derivatives in the rates of a function with these derivatives in positions."""
+    totals = forces.sum(axis=2)
+    later = np.cumsum(totals[:, ::-1], axis=1)[:, ::-1] - totals
+    return np.asarray(INTEGRATION.T @ forces + WEIGHTS[:, None] * later[:, :, None])
 
 
 def split_elements(rates: Array, widths: Array) -> tuple[Array, Array]:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import Indices, Mask, block_size, device, run_in_batches
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.problem import check_metric, pair_up
-from land.geodesics.runge_kutta import advance_rays, empty_state
+from land.geodesics.runge_kutta import integrate
 from land.metrics import Metric
-from land.metrics.tensors import norms
 
 Array = NDArray[np.float64]
 
@@ -104,78 +102,6 @@ def exp_map(
         rays=None if times is None else rays.reshape(*shape, -1, dim),
         n_steps=state.attempts.reshape(shape),
     )
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """Final states of integrated geodesics and Jacobi fields, on the host."""
-
-    position: Array
-    velocity: Array
-    samples: Array
-    attempts: NDArray[np.int64]
-    failed: NDArray[np.bool_]
-
-
-def integrate(
-    metric: Metric,
-    position: Array,
-    velocity: Array,
-    times: Array,
-    tol: float,
-    max_steps: int,
-    *,
-    until_conjugate: bool = False,
-) -> Arrivals:
-    """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1.
-
-    In the plane they may end at the first conjugate point.
-    """
-    n, rows, dim = position.shape
-    if metric.is_flat:
-        return Arrivals(
-            position=position + velocity,
-            velocity=velocity,
-            samples=position[:, None] + times[:, None, None] * velocity[:, None],
-            attempts=np.zeros(n, dtype=np.int64),
-            failed=np.zeros(n, dtype=bool),
-        )
-    # Long geodesics first: the last ones to finish then keep nobody waiting.
-    speeds = norms(metric.host_tensors(position[:, 0]), velocity[:, 0])
-    order = np.argsort(-speeds, kind="stable")
-    n_slots = block_size(device().rays, n, rows * dim)
-    state = empty_state(n_slots, rows, len(times), dim)
-    answers = Arrivals(
-        position=np.empty((n, rows, dim)),
-        velocity=np.empty((n, rows, dim)),
-        samples=np.empty((n, len(times), rows, dim)),
-        attempts=np.zeros(n, dtype=np.int64),
-        failed=np.zeros(n, dtype=bool),
-    )
-
-    def advance(problems: Indices, fresh: Mask, leave_at: int) -> Mask:
-        nonlocal state
-        state = advance_rays(
-            metric,
-            state,
-            fresh,
-            position[order[problems]],
-            velocity[order[problems]],
-            times,
-            tol,
-            max_steps,
-            leave_at,
-            until_conjugate,
-        )
-        return ~np.asarray(state.running)
-
-    def collect(slots: Indices, problems: Indices) -> None:
-        for name in ("position", "velocity", "samples", "attempts", "failed"):
-            values = np.asarray(getattr(state, name))[slots]
-            getattr(answers, name)[order[problems]] = values
-
-    run_in_batches(n, n_slots, advance, collect)
-    return answers
 
 
 def _check_times(times: ArrayLike | None) -> Array:

@@ -6,9 +6,6 @@ end as a function of the state at its start, and then from element to element. N
 geodesic each step doubles the number of correct digits, where descent gains a fixed
 number of them; and the fundamental solution, which every step needs, is the derivative
 of the exponential map.
-
-Metrics are evaluated on the device, in blocks of points that do not depend on the mesh.
-The small linear systems are solved on the host: see `land.metrics.tensors`.
 """
 
 from __future__ import annotations
@@ -16,14 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Indices, Mask, in_blocks
+from land._device import Indices, Mask
 from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
-from land.geodesics.equation import jacobi_acceleration
+from land.geodesics.equation import linearised
 from land.metrics import Metric
 from land.metrics.tensors import inner
 
@@ -43,10 +38,8 @@ class _Settings:
     longest: float = 0.5
     # Descent lowers the energy; a step that raises the length by more went elsewhere.
     longer: float = 1.01
-    # Elements in memory at once, and those for which the device computes equations at
-    # once: one program for all meshes.
+    # Elements in memory at once.
     elements: int = 1024
-    block: int = 64
 
 
 _SETTINGS = _Settings()
@@ -151,9 +144,9 @@ def _step(
     starts = np.cumsum(spans, axis=1) - spans
     rows = [
         each.reshape(n * elements, *each.shape[2:])
-        for each in (bases[:, None] + starts, starts, rates, widths)
+        for each in (bases[:, None] + starts, starts, rates)
     ]
-    systems, forces, tensors = in_blocks(_equations, (_SETTINGS.block,), metric, *rows)
+    systems, forces, tensors = _equations(metric, *rows)
     answers = _solve(systems, forces)
     states = _states(answers.reshape(n, elements, order, dim, 2 * dim + 1), widths)
     jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
@@ -198,14 +191,9 @@ def _step(
     )
 
 
-@jax.jit
 def _equations(
-    metric: Metric,
-    starts: jax.Array,
-    offsets: jax.Array,
-    rates: jax.Array,
-    widths: jax.Array,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+    metric: Metric, starts: Array, offsets: Array, rates: Array
+) -> tuple[Array, Array, Array]:
     """Linear equations for the accelerations at the Gauss points of single elements.
 
     Time is in units of the element, positions are relative to the base. There are
@@ -216,10 +204,9 @@ def _equations(
     ----------
     metric
         The metric.
-    starts, offsets : array of shape (n, D)
+    starts, offsets : ndarray of shape (n, D)
         Where elements start, and relative to the base.
-    rates : array of shape (n, ORDER, D)
-    widths : array of shape (n,)
+    rates : ndarray of shape (n, ORDER, D)
 
     Returns
     -------
@@ -228,36 +215,27 @@ def _equations(
     """
     n, order, dim = rates.shape
     inner = INTEGRATION @ rates
-    time = widths[:, None, None]
     points = (starts[:, None] + inner).reshape(-1, dim)
-    velocities = (rates / time).reshape(-1, dim)
-    # Derivatives in position and in velocity, column by column.
-    ways = jnp.broadcast_to(jnp.eye(2 * dim), (len(points), 2 * dim, 2 * dim))
-    fields = ways[..., :dim], ways[..., dim:]
-    found = jacobi_acceleration(metric, points, velocities, *fields)
-    acceleration, changes, tensors = (
+    # With rates in place of velocities, derivatives are in units of the element.
+    found = linearised(metric, points, rates.reshape(-1, dim))
+    acceleration, stiffness, damping, tensors = (
         part.reshape(n, order, *part.shape[1:]) for part in found
     )
-    in_position, in_velocity = jnp.split(changes.swapaxes(2, 3), 2, axis=3)
-    stiffness = in_position * time[..., None] ** 2
-    damping = in_velocity * time[..., None]
     forces = (
-        acceleration * time**2
-        - jnp.sum(stiffness * (offsets[:, None] + inner)[:, :, None], axis=3)
-        - jnp.sum(damping * rates[:, :, None], axis=3)
+        acceleration
+        - np.einsum("nqij,nqj->nqi", stiffness, offsets[:, None] + inner)
+        - np.einsum("nqij,nqj->nqi", damping, rates)
     )
     twice = INTEGRATION @ INTEGRATION
     systems = -stiffness[:, :, :, None] * twice[:, None, :, None]
     systems -= damping[:, :, :, None] * INTEGRATION[:, None, :, None]
     size = order * dim
+    systems = systems.reshape(n, size, size)
+    diagonal = np.arange(size)
+    systems[:, diagonal, diagonal] += 1.0
     in_way = POINTS[:, None, None] * stiffness + damping
-    return (
-        jnp.eye(size) + systems.reshape(n, size, size),
-        jnp.concatenate([stiffness, in_way, forces[..., None]], axis=-1).reshape(
-            n, size, 2 * dim + 1
-        ),
-        tensors,
-    )
+    right = np.concatenate([stiffness, in_way, forces[..., None]], axis=-1)
+    return systems, right.reshape(n, size, 2 * dim + 1), tensors
 
 
 def _states(answers: Array, widths: Array) -> Array:

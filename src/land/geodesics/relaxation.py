@@ -8,18 +8,21 @@ linear solver beyond the D x D blocks themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
-from land._device import select
-from land.geodesics.collocation import ORDER, WEIGHTS, gauss_positions
+from land._device import Mask
+from land.geodesics.collocation import WEIGHTS, gather_forces, gauss_positions
+from land.geodesics.equation import forces
 from land.metrics import Metric
-from land.metrics.tensors import invert, lower, squared_norm, squared_norm_gradient
+from land.metrics.tensors import invert, lower, squared_norm
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,336 +51,328 @@ _SETTINGS = _Settings()
 NEARLY = 0.05
 
 
-# Fields of the blocks below are NumPy arrays on the way in and JAX arrays inside.
+class Limits(NamedTuple):
+    """When a curve is done with.
+
+    Attributes
+    ----------
+    tol : float
+        Relative error allowed.
+    max_iter : int
+        Iterations after which a curve is given up.
+    patience : int
+        Iterations on a mesh that does not seem to fit the curve.
+    hand_over : bool
+        Whether another method finishes curves that are nearly geodesics.
+    """
+
+    tol: float
+    max_iter: int
+    patience: int
+    hand_over: bool
 
 
 class Boundary(NamedTuple):
-    """The boundary value problems of a block."""
+    """The boundary value problems of a batch."""
 
-    base: Any  # (n, D)
-    inverse_base: Any  # (n, D) or (n, D, D): M^-1 at the base
-    inverse_end: Any  # the same at the target
-    widths: Any  # (n, elements)
+    base: Array  # (n, D)
+    inverse_base: Array  # (n, D) or (n, D, D): M^-1 at the base
+    inverse_end: Array  # the same at the target
+    widths: Array  # (n, elements)
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the Gauss points in the energy, (n, e, q, 1)."""
+        return (WEIGHTS / self.widths[:, :, None])[..., None]
 
 
 class Curve(NamedTuple):
     """Discrete curves and the derivatives of their energy."""
 
-    rates: Any  # (n, e, q, D)
-    energy: Any  # (n,)
-    gradient: Any  # (n, e, q, D) of the energy in the rates
-    drift: Any  # (n, D) of the energy when the whole curve is moved
-    tensors: Any  # (n, e, q, D) or (n, e, q, D, D)
+    rates: Array  # (n, e, q, D)
+    energy: Array  # (n,)
+    gradient: Array  # (n, e, q, D) of the energy in the rates
+    drift: Array  # (n, D) of the energy when the whole curve is moved
+    tensors: Array  # (n, e, q, D) or (n, e, q, D, D)
+    inverses: Array
 
 
-class RelaxationState(NamedTuple):
-    """A block of curves on their way to geodesics."""
+@dataclass
+class Relaxed:
+    """Curves as far as they were relaxed.
 
+    Attributes
+    ----------
+    rates : ndarray of shape (n, e, q, D)
+    energy : ndarray of shape (n,)
+    drift : ndarray of shape (n, D)
+        Derivative of the energy when the whole curve is moved.
+    multiplier : ndarray of shape (n, D)
+        Momentum at the end.
+    distance : ndarray of shape (n,)
+        To the discrete minimum, relative.
+    mismatch : ndarray of shape (n,)
+        Estimate of the discretisation error, relative.
+    iterations : ndarray of shape (n,)
+    """
+
+    rates: Array
+    energy: Array
+    drift: Array
+    multiplier: Array
+    distance: Array
+    mismatch: Array
+    iterations: NDArray[np.int64]
+
+    def accurate(self, tol: float) -> Mask:
+        """Which curves meet a tolerance."""
+        return (self.distance <= tol) & (self.mismatch <= tol)
+
+    @staticmethod
+    def concatenate(parts: Sequence[Relaxed]) -> Relaxed:
+        """Curves of several parts, one after the other."""
+        return Relaxed(
+            *(
+                np.concatenate([getattr(part, each.name) for part in parts])
+                for each in fields(Relaxed)
+            )
+        )
+
+
+@dataclass
+class _Descent:
+    """Curves that are being relaxed."""
+
+    which: NDArray[np.intp]  # (n,) places in the answer
     boundary: Boundary
     curve: Curve
-    direction: Any  # (n, e, q, D)
-    step: Any  # (n,)
-    multiplier: Any  # (n, D) momentum at the end
-    decrement: Any  # (n,) squared distance to the discrete minimum, relative
-    mismatch: Any  # (n,) discretisation error estimate, relative
-    steps: Any  # (m, n, e, q, D) past steps
-    changes: Any  # (m, n, e, q, D) past changes of the gradient
-    curvatures: Any  # (m, n) 1 / (step . change); zero where there is none
-    clock: Any  # () steps that were stored, of which the last m are remembered
-    iterations: Any  # (n,)
-    plain: Any  # (n,) direction is the preconditioned gradient
-    running: Any  # (n,)
+    direction: Array  # (n, e, q, D)
+    step: Array  # (n,)
+    iterations: NDArray[np.int64]  # (n,)
+    plain: Mask  # (n,) direction is the preconditioned gradient
+    # Past steps, changes of the gradient, and 1 / (step . change), the oldest first.
+    pairs: deque[tuple[Array, Array, Array]]
+
+    def take(self, rows: Mask) -> _Descent:
+        """Some of the curves."""
+        parts: dict[str, Any] = {
+            each.name: getattr(self, each.name) for each in fields(self)
+        }
+        for name in ("which", "direction", "step", "iterations", "plain"):
+            parts[name] = parts[name][rows]
+        parts["boundary"] = Boundary(*(each[rows] for each in self.boundary))
+        parts["curve"] = Curve(*(each[rows] for each in self.curve))
+        pairs = (tuple(each[rows] for each in pair) for pair in self.pairs)
+        parts["pairs"] = deque(pairs, _SETTINGS.memory)
+        return _Descent(**parts)
 
 
-def empty_state(
-    n_slots: int, elements: int, tensor_shape: tuple[int, ...]
-) -> RelaxationState:
-    """A block of idle slots for tensors of one point of this shape."""
-    dim = tensor_shape[0]
-    rates = np.zeros((n_slots, elements, ORDER, dim))
-    flat, points = np.zeros(n_slots), np.zeros((n_slots, dim))
-    idle = np.zeros(n_slots, dtype=bool)
-    boundary = Boundary(
-        base=points,
-        inverse_base=np.zeros((n_slots, *tensor_shape)),
-        inverse_end=np.zeros((n_slots, *tensor_shape)),
-        widths=np.full((n_slots, elements), 1.0 / elements),
-    )
-    curve = Curve(
-        rates, flat, rates, points, np.ones((n_slots, elements, ORDER, *tensor_shape))
-    )
-    return RelaxationState(
-        boundary=boundary,
-        curve=curve,
-        direction=rates,
-        step=flat,
-        multiplier=points,
-        decrement=flat,
-        mismatch=flat,
-        # Large, and made where they stay: copying zeros to an accelerator takes time.
-        steps=jnp.zeros((_SETTINGS.memory, *rates.shape)),
-        changes=jnp.zeros((_SETTINGS.memory, *rates.shape)),
-        curvatures=np.zeros((_SETTINGS.memory, n_slots)),
-        clock=np.zeros((), dtype=np.int64),
-        iterations=np.zeros(n_slots, dtype=np.int64),
-        plain=idle,
-        running=idle,
-    )
-
-
-@partial(jax.jit, donate_argnames="state")
 def relax_curves(
-    metric: Metric,
-    state: RelaxationState,
-    fresh: jax.Array,
-    boundary: Boundary,
-    rates: jax.Array,
-    tol: jax.Array,
-    max_iter: jax.Array,
-    patience: jax.Array,
-    hand_over: jax.Array,
-    leave_at: jax.Array,
-) -> RelaxationState:
-    """Load curves into `fresh` slots and relax the block.
+    metric: Metric, boundary: Boundary, rates: Array, limits: Limits
+) -> Relaxed:
+    """Relax curves (n, elements, ORDER, D).
 
-    A slot stops when its curve meets the tolerance, when it is so close to the discrete
-    minimum that only a finer mesh can help, after `patience` iterations on a mesh that
-    does not seem to fit it, when it is stuck, and, if another method is to finish it
-    (`hand_over`), when it is nearly a geodesic. Returns when at most `leave_at` slots
-    are still running.
+    A curve is done when it meets the tolerance, when it is so close to the discrete
+    minimum that only a finer mesh can help, when its patience with a mesh that does not
+    seem to fit it is over, when it is stuck, and when it is nearly a geodesic that
+    another method is to finish.
     """
-    loaded = _load(state, fresh, boundary, rates)
-
-    def unfinished(state: RelaxationState) -> jax.Array:
-        return jnp.sum(state.running) > leave_at
-
-    def iterate(state: RelaxationState) -> RelaxationState:
-        return _iterate(metric, state, tol, max_iter, patience, hand_over)
-
-    return jax.lax.while_loop(unfinished, iterate, loaded)
-
-
-def _load(
-    state: RelaxationState, fresh: jax.Array, boundary: Boundary, rates: jax.Array
-) -> RelaxationState:
-    """Put curves into fresh slots; infinite energy makes their evaluation accepted."""
-    load = partial(select, fresh)
-    curve = state.curve._replace(
-        rates=load(rates, state.curve.rates),
-        energy=jnp.where(fresh, jnp.inf, state.curve.energy),
-        gradient=load(jnp.zeros_like(rates), state.curve.gradient),
+    n, dim = boundary.base.shape
+    flat = np.zeros(n)
+    found = Relaxed(
+        rates.copy(),
+        flat.copy(),
+        np.zeros((n, dim)),
+        np.zeros((n, dim)),
+        flat.copy(),
+        flat.copy(),
+        np.zeros(n, dtype=np.int64),
     )
-    return state._replace(
-        boundary=jax.tree.map(load, boundary, state.boundary),
-        curve=curve,
-        direction=load(jnp.zeros_like(rates), state.direction),
-        step=jnp.where(fresh, 1.0, state.step),
-        decrement=jnp.where(fresh, jnp.inf, state.decrement),
-        mismatch=jnp.where(fresh, jnp.inf, state.mismatch),
-        curvatures=jnp.where(fresh, 0.0, state.curvatures),
-        iterations=jnp.where(fresh, 0, state.iterations),
-        plain=fresh | state.plain,
-        running=fresh | state.running,
-    )
+    with np.errstate(all="ignore"):
+        descent = _Descent(
+            which=np.arange(n),
+            boundary=boundary,
+            curve=_evaluate(metric, boundary, rates.copy()),
+            direction=np.zeros_like(rates),
+            step=np.zeros(n),
+            iterations=np.zeros(n, dtype=np.int64),
+            plain=np.ones(n, dtype=bool),
+            pairs=deque(maxlen=_SETTINGS.memory),
+        )
+        accepted = np.isfinite(descent.curve.energy)
+        stuck = ~accepted
+        while True:
+            running = _judge(descent, accepted, stuck, limits, found)
+            descent = descent.take(running) if not running.all() else descent
+            if not len(descent.which):
+                return found
+            accepted, stuck = _advance(metric, descent)
 
 
-def _dot(left: jax.Array, right: jax.Array) -> jax.Array:
-    return jnp.einsum("neqd,neqd->n", left, right)
+def _dot(left: Array, right: Array) -> Array:
+    n = len(left)
+    return np.einsum("ni,ni->n", left.reshape(n, -1), right.reshape(n, -1))
 
 
-def _point_weights(boundary: Boundary) -> jax.Array:
-    """Weights of the Gauss points in the energy, (n, e, q)."""
-    return WEIGHTS / boundary.widths[:, :, None]
-
-
-def _evaluate(metric: Metric, boundary: Boundary, rates: jax.Array) -> Curve:
+def _evaluate(metric: Metric, boundary: Boundary, rates: Array) -> Curve:
     """Energy 1/2 sum_q w_q r_q^T M(x_q) r_q and its first derivatives."""
-    positions, spread = jax.vjp(partial(gauss_positions, boundary.base), rates)
-    weights = _point_weights(boundary)
-    flat = positions.reshape(-1, positions.shape[-1])
-    flat_tensors, pull_back = jax.vjp(metric.tensor_batch, flat)
-    tensors = flat_tensors.reshape(*positions.shape[:3], *flat_tensors.shape[1:])
-    momenta = weights[..., None] * lower(tensors, rates)
-    energy = 0.5 * _dot(rates, momenta)
-    flat_rates = rates.reshape(flat.shape)
-    slopes = squared_norm_gradient(flat_tensors, flat_rates)
-    scale = 0.5 * weights.reshape(-1, *[1] * (slopes.ndim - 1))
-    (flat_forces,) = pull_back(scale * slopes)
-    forces = flat_forces.reshape(positions.shape)
-    gradient = momenta + spread(forces)[0]
-    return Curve(rates, energy, gradient, jnp.sum(forces, axis=(1, 2)), tensors)
+    positions = gauss_positions(boundary.base, rates)
+    dim = rates.shape[-1]
+    tensors, pull, _ = forces(metric, positions.reshape(-1, dim), rates.reshape(-1, dim))
+    tensors = tensors.reshape(*rates.shape[:3], *tensors.shape[1:])
+    weights = boundary.weights
+    momenta = weights * lower(tensors, rates)
+    pulls = weights * pull.reshape(rates.shape)
+    return Curve(
+        rates,
+        0.5 * _dot(rates, momenta),
+        momenta + gather_forces(pulls),
+        pulls.sum(axis=(1, 2)),
+        tensors,
+        invert(tensors, rates),
+    )
 
 
 def _precondition(
-    boundary: Boundary, tensors: jax.Array, gradient: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+    boundary: Boundary, inverses: Array, gradient: Array
+) -> tuple[Array, Array]:
     """Inverse frozen-metric Hessian on the rates that keep the end in place.
 
     Returns the preconditioned gradient and the multiplier of the constraint.
     """
-    inverse = invert(tensors, gradient)
-    weights = _point_weights(boundary)[..., None]
-    constraint = WEIGHTS[:, None]
-    free = lower(inverse, gradient) / weights
-    pulled = jnp.sum(constraint * free, axis=(1, 2))
+    weights, constraint = boundary.weights, WEIGHTS[:, None]
+    free = lower(inverses, gradient) / weights
+    pulled = np.sum(constraint * free, axis=(1, 2))
     shares = constraint**2 / weights
-    if inverse.ndim == gradient.ndim:
-        multiplier = pulled / jnp.sum(shares * inverse, axis=(1, 2))
-    else:
-        stiffness = jnp.sum(shares[..., None] * inverse, axis=(1, 2))
-        multiplier = lower(invert(stiffness, pulled), pulled)
+    shares = shares.reshape(*shares.shape, *[1] * (inverses.ndim - gradient.ndim))
+    stiffness = np.sum(shares * inverses, axis=(1, 2))
+    multiplier = lower(invert(stiffness, pulled), pulled)
     held = gradient - multiplier[:, None, None] * constraint
-    return lower(inverse, held) / weights, multiplier
+    return lower(inverses, held) / weights, multiplier
 
 
-def _iterate(
-    metric: Metric,
-    state: RelaxationState,
-    tol: jax.Array,
-    max_iter: jax.Array,
-    patience: jax.Array,
-    hand_over: jax.Array,
-) -> RelaxationState:
-    """Try one step in every running slot; where it is good, turn to the next."""
-    boundary, old = state.boundary, state.curve
-    step = jnp.where(state.running, state.step, 0.0)
-    moved = step[:, None, None, None] * state.direction
-    # Idle slots are nowhere: that costs a metric that looks for neighbours nothing.
-    new = _evaluate(metric, boundary, select(state.running, old.rates + moved, jnp.nan))
-    slope = _dot(old.gradient, state.direction)
-    allowed = old.energy * (1.0 + _SETTINGS.rounding) + _SETTINGS.armijo * step * slope
-    accepted = state.running & (new.energy <= allowed)
-    state = _remember(state, accepted, moved, new.gradient - old.gradient)
-    curve = jax.tree.map(partial(select, accepted), new, old)
-    gradient_step, multiplier = _precondition(boundary, curve.tensors, curve.gradient)
+def _judge(
+    descent: _Descent, accepted: Mask, stuck: Mask, limits: Limits, found: Relaxed
+) -> Mask:
+    """Prepare the next step of curves; which of them go on. Others are entered."""
+    curve, boundary = descent.curve, descent.boundary
+    gradient_step, multiplier = _precondition(boundary, curve.inverses, curve.gradient)
     decrement = _dot(curve.gradient, gradient_step) / (2.0 * curve.energy)
+    distance = np.sqrt(np.maximum(decrement, 0.0))
     mismatch = _mismatch(boundary, curve, multiplier)
-    iterations = state.iterations + state.running
-    settled = _settled(decrement, mismatch, iterations, tol, patience, hand_over)
+    settled = accepted & _settled(distance, mismatch, descent.iterations, limits)
     # A direction that fails with memory is tried again without it.
-    backed = jnp.clip(
+    retried = stuck & ~descent.plain
+    running = ~settled & ~(stuck & descent.plain)
+    running &= descent.iterations < limits.max_iter
+    done = ~running
+    if done.any():
+        own = descent.which[done]
+        for name in ("rates", "energy", "drift"):
+            getattr(found, name)[own] = getattr(curve, name)[done]
+        found.multiplier[own], found.distance[own] = multiplier[done], distance[done]
+        found.mismatch[own] = mismatch[done]
+        found.iterations[own] = descent.iterations[done]
+    for _, _, curvatures in descent.pairs:
+        curvatures[retried] = 0.0
+    fresh = accepted | retried
+    if fresh.any():
+        direction = -_quasi_newton(descent, curve)
+        ascending = ~(_dot(curve.gradient, direction) < 0.0)
+        direction = _where(ascending | retried, -gradient_step, direction)
+        descent.direction = _where(fresh, direction, descent.direction)
+        squares = squared_norm(curve.tensors, descent.direction)
+        # Their size in the energy norm keeps steps within reason.
+        stretch = np.einsum("neq,neq->n", boundary.weights[..., 0], squares)
+        longest = np.sqrt(2.0 * curve.energy / np.maximum(stretch, 1e-300))
+        descent.step = np.where(fresh, np.minimum(1.0, longest), descent.step)
+    descent.plain = np.where(accepted, False, descent.plain | retried)
+    return running
+
+
+def _where(mask: Mask, new: Array, old: Array) -> Array:
+    return np.where(mask[:, None, None, None], new, old)
+
+
+def _advance(metric: Metric, descent: _Descent) -> tuple[Mask, Mask]:
+    """Try one step of every curve; where it is good, take it.
+
+    Returns which steps were good, and which curves are stuck.
+    """
+    old, step = descent.curve, descent.step
+    moved = step[:, None, None, None] * descent.direction
+    new = _evaluate(metric, descent.boundary, old.rates + moved)
+    slope = _dot(old.gradient, descent.direction)
+    allowed = old.energy * (1.0 + _SETTINGS.rounding) + _SETTINGS.armijo * step * slope
+    accepted = new.energy <= allowed
+    change = new.gradient - old.gradient
+    product = _dot(moved, change)
+    # Below this the change of the gradient is rounding error, not curvature.
+    good = accepted & (product > _SETTINGS.rounding * old.energy)
+    descent.pairs.append(
+        (
+            _where(good, moved, 0.0),
+            _where(good, change, 0.0),
+            np.where(good, 1.0 / np.where(good, product, 1.0), 0.0),
+        )
+    )
+    backed = np.clip(
         _parabola(old.energy, new.energy, slope, step), 0.1 * step, 0.5 * step
     )
-    stuck = state.running & ~accepted & (backed < _SETTINGS.smallest_step)
-    plain = stuck & ~state.plain
-    direction = -_quasi_newton(state, curve, gradient_step)
-    ascending = _dot(curve.gradient, direction) >= 0.0
-    direction = select(ascending | plain, -gradient_step, direction)
-    direction = select(accepted | plain, direction, state.direction)
-    longest = jnp.sqrt(2.0 * curve.energy / _stretch(boundary, curve, direction))
-    return state._replace(
-        curve=curve,
-        direction=direction,
-        step=jnp.where(accepted | plain, jnp.minimum(1.0, longest), backed),
-        multiplier=multiplier,
-        decrement=decrement,
-        mismatch=mismatch,
-        curvatures=jnp.where(plain, 0.0, state.curvatures),
-        iterations=iterations,
-        plain=jnp.where(accepted, False, state.plain | plain),
-        running=state.running
-        & ~(accepted & settled)
-        & ~(stuck & state.plain)
-        & (iterations < max_iter),
-    )
+    descent.step = np.where(accepted, step, backed)
+    descent.iterations += 1
+    if accepted.all():
+        descent.curve = new
+    else:
+        for mine, its in zip(old, new, strict=True):
+            mine[accepted] = its[accepted]
+    return accepted, ~accepted & (backed < _SETTINGS.smallest_step)
 
 
 def _settled(
-    decrement: jax.Array,
-    mismatch: jax.Array,
-    iterations: jax.Array,
-    tol: jax.Array,
-    patience: jax.Array,
-    hand_over: jax.Array,
-) -> jax.Array:
+    distance: Array, mismatch: Array, iterations: NDArray[np.int64], limits: Limits
+) -> Mask:
     """Whether a curve is accurate, or wants another mesh or another method."""
-    distance = jnp.sqrt(jnp.maximum(decrement, 0.0))
-    accurate = (distance <= tol) & (mismatch <= tol)
-    share = jnp.where(
+    accurate = (distance <= limits.tol) & (mismatch <= limits.tol)
+    share = np.where(
         mismatch > _SETTINGS.rough, _SETTINGS.coarse_enough, _SETTINGS.fine_enough
     )
-    limited = (mismatch > tol) & (distance <= share * mismatch)
-    unfit = (mismatch > _SETTINGS.rough) & (iterations >= patience)
-    ready = (jnp.maximum(distance, mismatch) <= NEARLY) & hand_over
-    return (
-        accurate
-        | (limited & (iterations >= _SETTINGS.fewest_iterations))
-        | unfit
-        | ready
-    )
+    limited = (mismatch > limits.tol) & (distance <= share * mismatch)
+    limited &= iterations >= _SETTINGS.fewest_iterations
+    unfit = (mismatch > _SETTINGS.rough) & (iterations >= limits.patience)
+    ready = np.maximum(distance, mismatch) <= NEARLY if limits.hand_over else False
+    return np.asarray(accurate | limited | unfit | ready)
 
 
-def _parabola(
-    old: jax.Array, new: jax.Array, slope: jax.Array, step: jax.Array
-) -> jax.Array:
+def _parabola(old: Array, new: Array, slope: Array, step: Array) -> Array:
     """Minimum of the parabola through both energies and the initial slope."""
     curvature = 2.0 * (new - old - slope * step)
-    guess = -slope * step**2 / jnp.where(curvature > 0.0, curvature, 1.0)
-    return jnp.where((curvature > 0.0) & jnp.isfinite(guess), guess, 0.1 * step)
+    guess = -slope * step**2 / np.where(curvature > 0.0, curvature, 1.0)
+    return np.where((curvature > 0.0) & np.isfinite(guess), guess, 0.1 * step)
 
 
-def _stretch(boundary: Boundary, curve: Curve, direction: jax.Array) -> jax.Array:
-    """Squared size of a direction in the energy norm; keeps steps within reason."""
-    norms = squared_norm(curve.tensors, direction)
-    return jnp.maximum(jnp.sum(_point_weights(boundary) * norms, axis=(1, 2)), 1e-300)
-
-
-def _mismatch(boundary: Boundary, curve: Curve, multiplier: jax.Array) -> jax.Array:
+def _mismatch(boundary: Boundary, curve: Curve, multiplier: Array) -> Array:
     """Discretisation error: a geodesic has the same speed at both ends as on average.
 
     The momenta at the ends (the derivatives of the energy in the end points) converge
     much faster than the curve; their lengths measure the error that is left.
     """
-    speed = jnp.sqrt(2.0 * curve.energy)
+    speed = np.sqrt(2.0 * curve.energy)
     start = squared_norm(boundary.inverse_base, multiplier - curve.drift)
     end = squared_norm(boundary.inverse_end, multiplier)
-    errors = jnp.abs(jnp.sqrt(jnp.stack([start, end])) / speed - 1.0)
-    return jnp.max(errors, axis=0)
+    errors = np.abs(np.sqrt(np.stack([start, end])) / speed - 1.0)
+    return np.asarray(errors.max(axis=0))
 
 
-def _remember(
-    state: RelaxationState, accepted: jax.Array, moved: jax.Array, change: jax.Array
-) -> RelaxationState:
-    """Store the pair in the ring buffer; a slot without a good one stores nothing."""
-    product = _dot(moved, change)
-    # Below this the change of the gradient is rounding error, not curvature.
-    good = accepted & (product > _SETTINGS.rounding * state.curve.energy)
-    place = state.clock % _SETTINGS.memory
-    zero = jnp.zeros_like(moved)
-    return state._replace(
-        steps=state.steps.at[place].set(select(good, moved, zero)),
-        changes=state.changes.at[place].set(select(good, change, zero)),
-        curvatures=state.curvatures.at[place].set(
-            jnp.where(good, 1.0 / jnp.where(good, product, 1.0), 0.0)
-        ),
-        clock=state.clock + 1,
-    )
-
-
-def _quasi_newton(
-    state: RelaxationState, curve: Curve, gradient_step: jax.Array
-) -> jax.Array:
+def _quasi_newton(descent: _Descent, curve: Curve) -> Array:
     """L-BFGS two-loop recursion around the preconditioner."""
-
-    def newest_first(
-        age: int, carry: tuple[jax.Array, jax.Array]
-    ) -> tuple[jax.Array, jax.Array]:
-        vector, shares = carry
-        index = (state.clock - 1 - age) % _SETTINGS.memory
-        share = state.curvatures[index] * _dot(state.steps[index], vector)
-        vector = vector - share[:, None, None, None] * state.changes[index]
-        return vector, shares.at[index].set(share)
-
-    def oldest_first(age: int, vector: jax.Array) -> jax.Array:
-        index = (state.clock - filled + age) % _SETTINGS.memory
-        share = state.curvatures[index] * _dot(state.changes[index], vector)
-        correction = (shares[index] - share)[:, None, None, None]
-        return vector + correction * state.steps[index]
-
-    filled = jnp.minimum(state.clock, _SETTINGS.memory)
-    shares = jnp.zeros_like(state.curvatures)
-    vector, shares = jax.lax.fori_loop(
-        0, filled, newest_first, (curve.gradient, shares)
-    )
-    vector, _ = _precondition(state.boundary, curve.tensors, vector)
-    return jax.lax.fori_loop(0, filled, oldest_first, vector)
+    vector, shares = curve.gradient, []
+    for step, change, curvature in reversed(descent.pairs):
+        share = curvature * _dot(step, vector)
+        vector = vector - share[:, None, None, None] * change
+        shares.append(share)
+    vector, _ = _precondition(descent.boundary, curve.inverses, vector)
+    for step, change, curvature in descent.pairs:
+        share = shares.pop() - curvature * _dot(change, vector)
+        vector = vector + share[:, None, None, None] * step
+    return vector

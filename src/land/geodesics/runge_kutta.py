@@ -1,21 +1,19 @@
 """Batched initial value problems: Dormand-Prince 8(5,3) with a step size per item.
 
-The right-hand side is evaluated for a whole block of geodesics as matrix products;
-every geodesic in the block has its own time and step size. Diffrax would give the
-same method, but vectorised over single geodesics, which costs several times more per
-evaluation of a learned metric (docs/numerics).
+All geodesics advance together, each with its own time and step size; those that have
+arrived leave the batch. Diffrax would give the same method, but vectorised over single
+geodesics, which costs several times more per evaluation of a learned metric
+(docs/numerics).
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
-from land._device import select
 from land.geodesics.dop853 import (
     ERROR_3,
     ERROR_5,
@@ -24,315 +22,239 @@ from land.geodesics.dop853 import (
     STEP,
     TABLEAU,
 )
-from land.geodesics.equation import (
-    acceleration_and_curvature,
-    acceleration_and_tensor,
-    jacobi_acceleration,
-)
+from land.geodesics.equation import forces, linearised
 from land.metrics import Metric
-from land.metrics.tensors import squared_norm
+from land.metrics.tensors import invert, lower, squared_norm
+
+Array = NDArray[np.float64]
 
 # Standard controller constants (Hairer, Norsett, Wanner, Solving ODEs I, II.4-5).
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 6.0
 # A step this short (of a unit of time) means the solution cannot be continued.
 _SMALLEST_STEP = 1e-12
+# Numbers that the stages of a batch may have: 256 MB.
+_MOST_NUMBERS = 2**25
 
 
-class RayState(NamedTuple):
-    """A block of geodesics on their way from t = 0 to t = 1.
+@dataclass
+class Arrivals:
+    """Geodesics and Jacobi fields along them, integrated to t = 1.
 
-    Row 0 of the second axis is the geodesic, further rows are Jacobi fields along it,
-    in coordinates. In the plane one further row is two solutions (s, c) of the scalar
-    Jacobi equation y'' + K l^2 y = 0, with K the Gauss curvature and l the length.
-    Fields are NumPy arrays on the way in and JAX arrays inside.
+    Row 0 of the axis r is the geodesic, further rows are fields, in coordinates.
     """
 
-    time: Any  # (n,)
-    step: Any  # (n,) proposed step
-    position: Any  # (n, r, D)
-    velocity: Any  # (n, r, D)
-    acceleration: Any  # (n, r, D)
-    unit: Any  # (n, r) squared length against which errors are measured at least
-    samples: Any  # (n, n_times, r, D) all rows at the requested times
-    attempts: Any  # (n,) steps tried
-    running: Any  # (n,)
-    failed: Any  # (n,)
+    position: Array  # (n, r, D)
+    velocity: Array  # (n, r, D)
+    samples: Array  # (n, n_times, r, D) at the times asked for
+    attempts: NDArray[np.int64]  # (n,) steps tried
+    failed: NDArray[np.bool_]  # (n,)
 
 
-def empty_state(n_slots: int, n_rows: int, n_times: int, dim: int) -> RayState:
-    """A block of idle slots."""
-    rows = np.zeros((n_slots, n_rows, dim))
-    flat = np.zeros(n_slots)
-    idle = np.zeros(n_slots, dtype=bool)
-    return RayState(
-        time=flat,
-        step=flat,
-        position=rows,
-        velocity=rows,
-        acceleration=rows,
-        unit=np.zeros((n_slots, n_rows)),
-        samples=np.zeros((n_slots, n_times, n_rows, dim)),
-        attempts=np.zeros(n_slots, dtype=np.int64),
-        running=idle,
-        failed=idle,
-    )
-
-
-@partial(jax.jit, donate_argnames="state")
-def advance_rays(
+def integrate(
     metric: Metric,
-    state: RayState,
-    fresh: jax.Array,
-    position: jax.Array,
-    velocity: jax.Array,
-    times: jax.Array,
-    tol: jax.Array,
-    max_steps: jax.Array,
-    leave_at: jax.Array,
-    until_conjugate: jax.Array,
-) -> RayState:
-    """Load `position` and `velocity` into `fresh` slots and integrate the block.
-
-    Returns when at most `leave_at` slots are still running. In the plane, integrations
-    may end at the first conjugate point; times past it are then left as they were.
-    """
-    loaded = _load(metric, state, fresh, position, velocity)
-
-    def unfinished(state: RayState) -> jax.Array:
-        return jnp.sum(state.running) > leave_at
-
-    def attempt(state: RayState) -> RayState:
-        return _attempt_step(metric, state, times, tol, max_steps, until_conjugate)
-
-    return jax.lax.while_loop(unfinished, attempt, loaded)
-
-
-def _equation(
-    metric: Metric, position: jax.Array, velocity: jax.Array, wanted: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Accelerations of all rows, and the tensors at the points of the geodesics.
-
-    Only in the `wanted` slots: the others are nowhere, which costs a metric that looks
-    for neighbours nothing.
-    """
-    x, v = jnp.where(wanted[:, None], position[:, 0], jnp.nan), velocity[:, 0]
-    if position.shape[1] == 1:
-        acceleration, tensors = acceleration_and_tensor(metric, x, v)
-        return acceleration[:, None], tensors
-    if metric.dim == 2:
-        acceleration, curvature, tensors = acceleration_and_curvature(metric, x, v)
-        pull = (curvature * squared_norm(tensors, v))[:, None]
-        return jnp.stack([acceleration, -pull * position[:, 1]], axis=1), tensors
-    acceleration, fields, tensors = jacobi_acceleration(
-        metric, x, v, position[:, 1:], velocity[:, 1:]
+    position: Array,
+    velocity: Array,
+    times: Array,
+    tol: float,
+    max_steps: int,
+) -> Arrivals:
+    """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1."""
+    n, rows, dim = position.shape
+    arrivals = Arrivals(
+        position=position + velocity,
+        velocity=velocity.copy(),
+        samples=position[:, None] + times[:, None, None] * velocity[:, None],
+        attempts=np.zeros(n, dtype=np.int64),
+        failed=np.zeros(n, dtype=bool),
     )
-    return jnp.concatenate([acceleration[:, None], fields], axis=1), tensors
+    if metric.is_flat:
+        return arrivals
+    at_once = max(1, _MOST_NUMBERS // (2 * len(TABLEAU) * rows * dim))
+    for first in range(0, n, at_once):
+        chunk = slice(first, first + at_once)
+        with np.errstate(all="ignore"):
+            _integrate(metric, position[chunk], velocity[chunk], times, tol, max_steps, _view(arrivals, chunk))
+    return arrivals
 
 
-def _row_norms(tensors: jax.Array, rows: jax.Array) -> jax.Array:
-    """Squared lengths of every row: (n, r, D) -> (n, r).
-
-    In the metric; scalar Jacobi fields are pure numbers.
-    """
-    if rows.shape[1] > 1 and rows.shape[2] == 2:
-        geodesics = squared_norm(tensors, rows[:, 0])
-        return jnp.stack([geodesics, jnp.sum(rows[:, 1] ** 2, axis=1)], axis=1)
-    expanded = tensors[:, None]
-    return squared_norm(
-        jnp.broadcast_to(expanded, (*rows.shape[:2], *tensors.shape[1:])), rows
-    )
+def _view(arrivals: Arrivals, chunk: slice) -> Arrivals:
+    return Arrivals(*(getattr(arrivals, each.name)[chunk] for each in fields(arrivals)))
 
 
-def _has_conjugate_point(position: jax.Array) -> jax.Array:
-    """Where the scalar Jacobi field has vanished."""
-    if position.shape[1:] == (2, 2):
-        return position[:, 1, 0] <= 0.0
-    return jnp.zeros(len(position), dtype=bool)
+@dataclass
+class _Batch:
+    """Geodesics on their way."""
+
+    which: NDArray[np.intp]  # (n,) places in the answer
+    time: Array  # (n,)
+    step: Array  # (n,) proposed step
+    position: Array  # (n, r, D)
+    velocity: Array  # (n, r, D)
+    acceleration: Array  # (n, r, D)
+    unit: Array  # (n, r) squared length against which errors are measured at least
+    attempts: NDArray[np.int64]  # (n,)
+
+    def take(self, rows: NDArray[np.bool_]) -> _Batch:
+        return _Batch(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
-def _field_norms(tensors: jax.Array, rows: jax.Array) -> jax.Array:
-    """Squared lengths of the Jacobi fields; none for the geodesics."""
-    return _row_norms(tensors, rows).at[:, 0].set(0.0)
-
-
-def _load(
+def _integrate(
     metric: Metric,
-    state: RayState,
-    fresh: jax.Array,
-    position: jax.Array,
-    velocity: jax.Array,
-) -> RayState:
-    acceleration, tensors = _equation(metric, position, velocity, fresh)
-    speeds = _row_norms(tensors, velocity)
-    unit = jnp.maximum(speeds, _field_norms(tensors, position))
+    position: Array,
+    velocity: Array,
+    times: Array,
+    tol: float,
+    max_steps: int,
+    arrivals: Arrivals,
+) -> None:
+    """The same for one batch, into `arrivals`."""
+    batch = _start(metric, position, velocity)
+    arrivals.position[:], arrivals.velocity[:] = position, velocity
+    arrivals.samples[:] = position[:, None]
+    lost = ~np.isfinite(batch.acceleration).all(axis=(1, 2))
+    arrivals.failed[lost] = True
+    still = (batch.unit[:, 0] == 0.0) & (position.shape[1] == 1)
+    batch = batch.take(~lost & ~still)
+    batch.unit[batch.unit == 0.0] = 1.0
+    while len(batch.which):
+        last = batch.time + batch.step >= 1.0 - 1e-13
+        step = np.where(last, 1.0 - batch.time, batch.step)
+        stages = _Stages(metric, batch, step, 16 if len(times) else STAGES + 1)
+        end = stages.combine(STEP)
+        error = stages.error() / tol
+        accepted = error <= 1.0
+        # NaN compares false: an item that left the metric's domain shrinks its step.
+        factor = _SAFETY * np.maximum(error, 1e-12) ** (-1.0 / 8.0)
+        factor = np.nan_to_num(factor, nan=_SHRINK, posinf=_SHRINK)
+        batch.attempts += 1
+        if len(times):
+            _sample(batch, stages, end, times, step, last, accepted, arrivals)
+        batch.step = step * np.clip(factor, _SHRINK, _GROW)
+        batch.time = np.where(accepted, batch.time + step, batch.time)
+        acceleration = stages.acceleration[STAGES]
+        for mine, new in zip(
+            (batch.position, batch.velocity, batch.acceleration),
+            (*end, acceleration),
+            strict=True,
+        ):
+            mine[accepted] = new[accepted]
+        arrived = accepted & last
+        lost = (batch.step < _SMALLEST_STEP) | (batch.attempts >= max_steps)
+        lost &= ~arrived
+        leaving = arrived | lost
+        if leaving.any():
+            own, gone = batch.which[leaving], batch.take(leaving)
+            arrivals.position[own], arrivals.velocity[own] = gone.position, gone.velocity
+            arrivals.attempts[own] = gone.attempts
+            arrivals.failed[own] = lost[leaving]
+            batch = batch.take(~leaving)
+
+
+def _start(metric: Metric, position: Array, velocity: Array) -> _Batch:
+    n = len(position)
+    acceleration, tensors = _equation(metric, position, velocity)
+    unit = _row_norms(tensors, velocity)
+    unit[:, 1:] = np.maximum(unit, _row_norms(tensors, position))[:, 1:]
     # Time in which the velocity would change by its own size.
-    turn = jnp.sqrt(unit[:, 0] / _row_norms(tensors, acceleration)[:, 0])
-    still = unit[:, 0] == 0.0
-    lost = ~jnp.all(jnp.isfinite(acceleration), axis=(1, 2))
-    n = len(fresh)
-    loaded = RayState(
-        time=jnp.where(still, 1.0, jnp.zeros(n)),
-        step=jnp.clip(jnp.nan_to_num(0.3 * turn, nan=1.0, posinf=1.0), 1e-6, 1.0),
-        position=position,
-        velocity=velocity,
+    turn = np.sqrt(unit[:, 0] / _row_norms(tensors, acceleration)[:, 0])
+    first = np.nan_to_num(0.3 * turn, nan=1.0, posinf=1.0)
+    return _Batch(
+        which=np.arange(n),
+        time=np.zeros(n),
+        step=np.clip(first, 1e-6, 1.0),
+        position=position.copy(),
+        velocity=velocity.copy(),
         acceleration=acceleration,
-        unit=jnp.where(unit > 0.0, unit, 1.0),
-        samples=jnp.broadcast_to(position[:, None], state.samples.shape),
-        attempts=jnp.zeros_like(state.attempts),
-        running=~lost & (~still | (position.shape[1] > 1)),
-        failed=lost,
-    )
-    loaded = loaded._replace(time=jnp.where(loaded.running, 0.0, 1.0))
-    return jax.tree.map(partial(select, fresh), loaded, state)
-
-
-def _attempt_step(
-    metric: Metric,
-    state: RayState,
-    times: jax.Array,
-    tol: jax.Array,
-    max_steps: jax.Array,
-    until_conjugate: jax.Array,
-) -> RayState:
-    """One trial step of every running slot, accepted where its error is small."""
-    last = state.time + state.step >= 1.0 - 1e-13
-    step = jnp.where(last, 1.0 - state.time, state.step)
-    slopes, tensors = _stages(metric, state, step)
-    position, velocity = _combine(state, slopes, STEP, step)
-    acceleration = slopes.acceleration[STAGES]
-    error = _error(state, slopes, tensors, step) / tol
-    accepted = state.running & (error <= 1.0)
-    # NaN compares false: an item that left the metric's domain shrinks its step.
-    factor = _SAFETY * jnp.maximum(error, 1e-12) ** (-1.0 / 8.0)
-    factor = jnp.clip(
-        jnp.nan_to_num(factor, nan=_SHRINK, posinf=_SHRINK), _SHRINK, _GROW
-    )
-    attempts = state.attempts + state.running
-    next_step = jnp.where(state.running, step * factor, state.step)
-    at_end = last | (until_conjugate & _has_conjugate_point(position))
-    finished = accepted & at_end
-    lost = state.running & ~finished
-    lost &= (next_step < _SMALLEST_STEP) | (attempts >= max_steps)
-    moved = state._replace(
-        time=jnp.where(last, 1.0, state.time + step),
-        position=position,
-        velocity=velocity,
-        acceleration=acceleration,
-        samples=_sample(state, slopes, position, velocity, times, step, last),
-    )
-    kept = jax.tree.map(partial(select, accepted), moved, state)
-    return kept._replace(
-        step=next_step,
-        attempts=attempts,
-        running=state.running & ~finished & ~lost,
-        failed=state.failed | lost,
+        unit=unit,
+        attempts=np.zeros(n, dtype=np.int64),
     )
 
 
-class _Slopes(NamedTuple):
-    """Derivatives of position and velocity at the stages, (n_stages, n, r, D)."""
-
-    velocity: jax.Array
-    acceleration: jax.Array
-
-
-def _combine(
-    state: RayState, slopes: _Slopes, weights: Any, step: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """State plus step times the weighted sum of the first stages."""
-    used = len(weights)
-    scale = step[:, None, None]
-
-    def total(stages: jax.Array) -> jax.Array:
-        return scale * jnp.tensordot(jnp.asarray(weights), stages[:used], axes=1)
-
-    return (
-        state.position + total(slopes.velocity),
-        state.velocity + total(slopes.acceleration),
-    )
+def _equation(metric: Metric, position: Array, velocity: Array) -> tuple[Array, Array]:
+    """Accelerations of all rows, and the tensors at the points of the geodesics."""
+    x, v = position[:, 0], velocity[:, 0]
+    if position.shape[1] == 1:
+        tensors, force, drift = forces(metric, x, v)
+        return lower(invert(tensors, force), force - drift)[:, None], tensors
+    found = linearised(metric, x, v)
+    fields = position[:, 1:] @ found.in_position.swapaxes(1, 2)
+    fields += velocity[:, 1:] @ found.in_velocity.swapaxes(1, 2)
+    return np.concatenate([found.acceleration[:, None], fields], axis=1), found.tensors
 
 
-def _stages(
-    metric: Metric, state: RayState, step: jax.Array
-) -> tuple[_Slopes, jax.Array]:
-    """All stages that are needed, and the tensors at the end of the step.
+def _row_norms(tensors: Array, rows: Array) -> Array:
+    """Squared lengths of every row: (n, r, D) -> (n, r)."""
+    return np.asarray(squared_norm(tensors[:, None], rows))
 
-    A loop, so that the right-hand side compiles once.
-    """
-    count = len(TABLEAU) if state.samples.shape[1] else STAGES + 1
-    tableau = jnp.asarray(TABLEAU[:count, :count])
-    empty = jnp.zeros((count, *state.position.shape))
-    slopes = _Slopes(
-        empty.at[0].set(state.velocity), empty.at[0].set(state.acceleration)
-    )
 
-    def stage(
-        index: int, carried: tuple[_Slopes, jax.Array]
-    ) -> tuple[_Slopes, jax.Array]:
-        slopes, tensors = carried
-        position, velocity = _combine(state, slopes, tableau[index], step)
-        acceleration, here = _equation(metric, position, velocity, state.running)
-        slopes = _Slopes(
-            slopes.velocity.at[index].set(velocity),
-            slopes.acceleration.at[index].set(acceleration),
+class _Stages:
+    """The stages of a step of every geodesic, (n_stages, n, r, D)."""
+
+    def __init__(self, metric: Metric, batch: _Batch, step: Array, count: int) -> None:
+        self.batch, self.step = batch, step[:, None, None]
+        self.velocity, self.acceleration = np.empty((2, count, *batch.position.shape))
+        self.velocity[0], self.acceleration[0] = batch.velocity, batch.acceleration
+        for index in range(1, count):
+            position, velocity = self.combine(TABLEAU[index, :index])
+            self.velocity[index] = velocity
+            self.acceleration[index], tensors = _equation(metric, position, velocity)
+            if index == STAGES:
+                self.tensors = tensors
+
+    def total(self, weights: Array, stages: Array) -> Array:
+        """Step times a weighted sum of the first stages."""
+        used = stages[: len(weights)].reshape(len(weights), -1)
+        return np.asarray(self.step * (weights @ used).reshape(stages.shape[1:]))
+
+    def combine(self, weights: Array) -> tuple[Array, Array]:
+        """Position and velocity after a step with these weights."""
+        return (
+            self.batch.position + self.total(weights, self.velocity),
+            self.batch.velocity + self.total(weights, self.acceleration),
         )
-        return slopes, jnp.where(index <= STAGES, here, tensors)
 
-    points = state.position[:, 0]
-    shape = jax.eval_shape(metric.tensor_batch, points).shape
-    start = (slopes, jnp.zeros(shape))
-    found: tuple[_Slopes, jax.Array] = jax.lax.fori_loop(1, count, stage, start)
-    return found
-
-
-def _error(
-    state: RayState, slopes: _Slopes, tensors: jax.Array, step: jax.Array
-) -> jax.Array:
-    """Error of the step in the metric's norm, relative to the geodesic's length."""
-
-    def squared(weights: Any) -> jax.Array:
-        total = jnp.zeros_like(state.unit)
-        for stages in slopes:
-            used = stages[: len(weights)]
-            errors = jnp.tensordot(jnp.asarray(weights), used, axes=1)
-            total += _row_norms(tensors, step[:, None, None] * errors)
-        return total / unit
-
-    # Fields that grow are right relative to what they have become.
-    unit = jnp.maximum(state.unit, _field_norms(tensors, state.position))
-    fifth, third = squared(ERROR_5), squared(ERROR_3)
-    scale = jnp.sqrt(fifth + 0.01 * third)
-    errors = jnp.where(scale == 0.0, 0.0, fifth / scale)
-    return jnp.max(errors, axis=1)
+    def error(self) -> Array:
+        """Error in the metric's norm, relative to the geodesic's length."""
+        # Fields that grow are right relative to what they have become.
+        unit = self.batch.unit.copy()
+        grown = _row_norms(self.tensors, self.batch.position)[:, 1:]
+        unit[:, 1:] = np.maximum(unit[:, 1:], grown)
+        squares = []
+        for weights in (ERROR_5, ERROR_3):
+            parts = (self.velocity, self.acceleration)
+            errors: Any = sum(
+                _row_norms(self.tensors, self.total(weights, part)) for part in parts
+            )
+            squares.append(errors / unit)
+        fifth, third = squares
+        scale = np.sqrt(fifth + 0.01 * third)
+        return np.asarray(np.where(scale == 0.0, 0.0, fifth / scale).max(axis=1))
 
 
 def _sample(
-    state: RayState,
-    slopes: _Slopes,
-    position: jax.Array,
-    velocity: jax.Array,
-    times: jax.Array,
-    step: jax.Array,
-    last: jax.Array,
-) -> jax.Array:
-    """Fill in the requested times inside this step from the 7th-order interpolant."""
-    if state.samples.shape[1] == 0:
-        return state.samples
-    scale = step[:, None, None]
-    change = position - state.position
-    first, final = scale * state.velocity, scale * velocity
+    batch: _Batch,
+    stages: _Stages,
+    end: tuple[Array, Array],
+    times: Array,
+    step: Array,
+    last: NDArray[np.bool_],
+    accepted: NDArray[np.bool_],
+    arrivals: Arrivals,
+) -> None:
+    """Fill in the times inside accepted steps from the 7th-order interpolant."""
+    fraction = (times - batch.time[:, None]) / np.where(step > 0.0, step, 1.0)[:, None]
+    inside = (fraction > 0.0) & ((fraction <= 1.0) | last[:, None]) & accepted[:, None]
+    items, moments = np.nonzero(inside)
+    if not len(items):
+        return
+    scale = stages.step
+    change = end[0] - batch.position
+    first, final = scale * batch.velocity, scale * end[1]
     coefficients = [change, first - change, 2.0 * change - first - final]
-    coefficients += [
-        scale * jnp.tensordot(jnp.asarray(row), slopes.velocity, axes=1)
-        for row in INTERPOLANT
-    ]
-    elapsed = times[None] - state.time[:, None]
-    fraction = elapsed / jnp.where(step > 0, step, 1.0)[:, None]
-    fraction = fraction[:, :, None, None]
-    values = jnp.zeros_like(state.samples)
+    coefficients += [stages.total(row, stages.velocity) for row in INTERPOLANT]
+    share = fraction[items, moments][:, None, None]
+    values = np.zeros((len(items), *change.shape[1:]))
     for index, coefficient in reversed(list(enumerate(coefficients))):
-        values = values + coefficient[:, None]
-        values = values * (fraction if index % 2 == 0 else 1.0 - fraction)
-    values = values + state.position[:, None]
-    inside = (fraction > 0.0) & ((fraction <= 1.0) | last[:, None, None, None])
-    return jnp.where(inside, values, state.samples)
+        values = values + coefficient[items]
+        values = values * (share if index % 2 == 0 else 1.0 - share)
+    arrivals.samples[batch.which[items], moments] = values + batch.position[items]
