@@ -14,7 +14,7 @@ from land._validation import (
     check_covariance,
     check_points,
 )
-from land.density.cut_locus import within_cut_locus
+from land.density.cover import cover_model
 from land.density.nodes import (
     Law,
     LogConstant,
@@ -24,20 +24,22 @@ from land.density.nodes import (
     cholesky,
     invert,
     law_of,
-    model_shares,
+    normal_constant,
     summarise,
 )
-from land.density.rays import ray_nodes, volumes_at
+from land.geodesics import exp_map, log_map
 from land.geodesics.problem import check_metric
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-_N_RADII = 32
-# Of `n_samples` plain samples, one ray replaces this many: it costs a few of them, and
-# the rays together are far more accurate.
-_SAMPLES_PER_RAY = 12
-_FEWEST_RAYS = 24
+# A point of a lattice replaces so many plain samples, and is far more accurate.
+_SAMPLES_PER_POINT = 4
+# Mass of a normal distribution beyond the lattice.
+_TAIL = 1e-6
+# A draw is past the cut locus if its point can be reached on a way that is shorter by
+# more than this share: log maps are more accurate.
+_SHORTER = 1e-3
 
 
 def log_constant(
@@ -49,13 +51,12 @@ def log_constant(
     random_state: Any = None,
     *,
     reference: Reference = "riemannian",
-    method: Literal["rays", "monte_carlo"] = "rays",
+    method: Literal["lattice", "monte_carlo"] = "lattice",
     tol: float = 1e-6,
 ) -> LogConstant:
     """Logarithm of the normalisation constant C(mean, covariance).
 
-    C is the integral of m(v) exp(-v^T covariance^-1 v / 2) over the tangent space at
-    the mean, where m is the volume element.
+    C is the integral of ``exp(-Log(x)^T covariance^-1 Log(x) / 2)`` over the points x.
 
     Parameters
     ----------
@@ -67,24 +68,22 @@ def log_constant(
         The covariance, in tangent coordinates at the mean.
     volume : {"exact", "paper"}
         ``"exact"`` integrates over the manifold, as the paper defines the constant
-        (Eq. 6): ``m(v) = sqrt|M(Exp v)| |det DExp(v)|`` up to the cut locus, so that
-        each point counts once. ``"paper"`` leaves out the determinant, as the paper
-        does on the way to its Eq. 7, in normal coordinates of the tangent space:
-        ``m(v) = sqrt|M(Exp v)| sqrt|M(mean)|``.
-    reference : {"riemannian", "lebesgue"}
-        What the density is one of, with the exact volume: the metric's volume, or dx,
-        for which ``m(v) = |det DExp(v)|``.
+        (Eq. 6): each point counts once, by its shortest geodesic. ``"paper"``
+        integrates ``sqrt|M(Exp v)| sqrt|M(mean)|`` over tangents v, the paper's Eq. 7
+        in normal coordinates, which lacks ``|det DExp|``.
     n_samples : int
-        Effort: the number of samples of plain Monte Carlo. Rays are fewer by a factor
-        of twelve, and at the default of 3000 their error is smaller by a factor of ten
+        Effort: the number of samples of plain Monte Carlo. A lattice has a quarter as
+        many points, and at the default of 3000 its error is smaller by a factor of ten
         or more.
     random_state : None, int, RandomState or Generator
         Randomness of the nodes.
-    method : {"rays", "monte_carlo"}
-        ``"rays"`` places the nodes on evenly spread rays, one solve for each ray.
-        ``"monte_carlo"`` is the paper's plain estimator, one solve for each sample.
+    reference : {"riemannian", "lebesgue"}
+        What is integrated over with the exact volume: the metric's volume, or dx.
+    method : {"lattice", "monte_carlo"}
+        ``"lattice"`` sums over a lattice of points. ``"monte_carlo"`` is the paper's
+        estimator, over normal draws of tangents.
     tol : float
-        Tolerance of the exponential maps.
+        Tolerance of the geodesics.
 
     Returns
     -------
@@ -102,60 +101,62 @@ def log_constant(
     True
     """
     center = check_points("mean", mean, metric.dim, ndim=1)
-    factor = cholesky(check_covariance("covariance", covariance, metric.dim))
+    spread = check_covariance("covariance", covariance, metric.dim)
     law = law_of(volume, reference)
-    if method not in ("rays", "monte_carlo"):
-        raise ValueError(f"method must be 'rays' or 'monte_carlo', got {method!r}")
+    if method not in ("lattice", "monte_carlo"):
+        raise ValueError(f"method must be 'lattice' or 'monte_carlo', got {method!r}")
     n_samples = check_count("n_samples", n_samples, minimum=2)
     check_metric(metric, mean=center)
     rng = as_generator(random_state)
-    if method == "rays":
-        n_rays = max(_FEWEST_RAYS, -(-n_samples // _SAMPLES_PER_RAY))
-        rays = ray_nodes(metric, center, factor, n_rays, _N_RADII, law, rng, tol)
-        nodes: Nodes = rays
-    else:
+    if method == "monte_carlo":
         normal = rng.standard_normal((n_samples, metric.dim))
-        nodes = monte_carlo_nodes(metric, center, factor, normal, law, tol)
-    _warn_about_failures(nodes)
-    precision, lost = invert(factor @ factor.T), 0.0
-    if law != "paper":
-        shares = model_shares(nodes, precision)
-        ray = rays.rays if method == "rays" else np.arange(len(nodes.tangents))
-        nodes, lost = within_cut_locus(metric, center, nodes, ray, shares, tol)
-    return summarise(nodes, precision, tol, lost)
+        nodes = monte_carlo_nodes(metric, center, cholesky(spread), normal, law, tol)
+    elif metric.is_flat:
+        return normal_constant(spread)
+    else:
+        n_points = -(-n_samples // _SAMPLES_PER_POINT)
+        cover = cover_model(metric, center, spread, n_points, rng, _TAIL, tol)
+        nodes = cover.nodes(metric, center, law)
+    if nodes.n_failed and method == "monte_carlo":
+        warnings.warn(
+            f"{nodes.n_failed} of {nodes.n_maps} geodesics failed and are left out of "
+            "the constant; try a smaller covariance or a larger rho",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return summarise(nodes, invert(spread), tol)
 
 
 def monte_carlo_nodes(
-    metric: Metric,
-    mean: Array,
-    factor: Array,
-    normal: Array,
-    law: Law,
-    tol: float,
+    metric: Metric, mean: Array, factor: Array, normal: Array, law: Law, tol: float
 ) -> Nodes:
-    """The paper's Eq. 8: tangents L z for standard normal draws z."""
+    """The paper's Eq. 8: tangents L z for standard normal draws z (n, D).
+
+    With the exact volume, draws past the cut locus have none: their points have other,
+    shorter tangents, and count once.
+    """
     tangents = normal @ factor.T
-    points, log_volumes, failed = volumes_at(metric, mean, tangents, law, tol)
+    arrivals = exp_map(metric, mean, tangents, tol=min(tol, 1e-7))
+    good, points = arrivals.converged, arrivals.points
+    log_volumes = np.zeros(len(points))
+    if law != "lebesgue":
+        log_volumes[good] = metric.log_volume(points[good])
+    if law == "paper":
+        log_volumes += metric.log_volume(mean)
+    else:
+        logs = log_map(metric, mean, np.where(good[:, None], points, mean), tol=tol)
+        lengths = np.sqrt(metric.inner(mean, tangents, tangents))
+        shorter = logs.converged & (logs.lengths < (1.0 - _SHORTER) * lengths)
+        log_volumes = np.where(shorter, -np.inf, log_volumes + logs.log_dets)
+        good = good & (shorter | np.isfinite(log_volumes))
     log_normaliser = 0.5 * len(mean) * np.log(2.0 * np.pi)
     log_density = -0.5 * np.sum(normal**2, axis=1) - log_normaliser
     log_density -= np.linalg.slogdet(factor)[1]
-    good = ~failed
     return Nodes(
         tangents=tangents[good],
-        points=points[good],
         log_weights=-log_density[good] - np.log(good.sum()),
         log_volumes=log_volumes[good],
         contrasts=None,
         n_maps=len(normal),
-        n_failed=int(failed.sum()),
+        n_failed=int(np.sum(~good)),
     )
-
-
-def _warn_about_failures(nodes: Nodes) -> None:
-    if nodes.n_failed:
-        warnings.warn(
-            f"{nodes.n_failed} of {nodes.n_maps} exponential maps failed and are left "
-            "out of the constant; try a smaller covariance or a larger rho",
-            RuntimeWarning,
-            stacklevel=3,
-        )

@@ -24,7 +24,7 @@ from scipy.stats import chi2, norm, qmc
 
 from land.density.lattice import Keys, Lattice, Normal, lay_out, refined
 from land.density.nodes import Law, Nodes, squared_lengths
-from land.geodesics import LogMap
+from land.geodesics import LogMap, exp_map, log_map
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -51,6 +51,8 @@ class _Settings:
     refinements, enough
         A lattice is refined, so many times at most, if fewer than this share of the
         points that were asked for lie within reach.
+    cloud, cloud_tol
+        Exp of so many normal draws shows where a model without data has its mass.
     """
 
     most_dimensions: int = 5
@@ -59,6 +61,8 @@ class _Settings:
     most: int = 6
     refinements: int = 2
     enough: float = 0.8
+    cloud: int = 400
+    cloud_tol: float = 1e-3
 
 
 _SETTINGS = _Settings()
@@ -118,7 +122,6 @@ class Cover:
         contrasts = None if self.lattice is None else self._contrasts
         return Nodes(
             tangents=np.where(good[:, None], logs.tangents, 0.0),
-            points=self.points,
             log_weights=self.log_weights,
             log_volumes=np.where(good, volumes, -np.inf),
             contrasts=contrasts,
@@ -225,6 +228,35 @@ def place_covers(
         ]
         near = [_Cloud(cover.points, cover.logs) for cover in covers]
     return covers
+
+
+def cover_model(
+    metric: Metric,
+    mean: Array,
+    covariance: Array,
+    n_points: int,
+    rng: np.random.Generator,
+    tail: float,
+    tol: float,
+) -> Cover:
+    """Cover the mass of one model, whose data are not known.
+
+    Exp of normal draws shows where it has its mass.
+    """
+    normal = rng.standard_normal((_SETTINGS.cloud, len(mean)))
+    tangents = normal @ np.linalg.cholesky(covariance).T
+    arrivals = exp_map(metric, mean, tangents, tol=_SETTINGS.cloud_tol)
+    cloud = arrivals.points[arrivals.converged]
+    logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol)
+
+    def map_points(
+        means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
+    ) -> list[LogMap]:
+        return [log_map(metric, mean, points[0], curves=near[0], tol=tol)]
+
+    models = [mean], [np.linalg.inv(covariance)], [cloud], [logs]
+    (cover,) = place_covers(metric, *models, n_points, map_points, rng, tail)
+    return cover
 
 
 def extend_covers(

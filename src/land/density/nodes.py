@@ -30,8 +30,6 @@ class Nodes:
     Attributes
     ----------
     tangents : ndarray of shape (n, D)
-    points : ndarray of shape (n, D)
-        Exp(v), where the tangents lead.
     log_weights : ndarray of shape (n,)
         Logarithms of the weights of the rule.
     log_volumes : ndarray of shape (n,)
@@ -46,7 +44,6 @@ class Nodes:
     """
 
     tangents: Array
-    points: Array
     log_weights: Array
     log_volumes: Array
     contrasts: NDArray[np.int8] | None
@@ -73,9 +70,6 @@ class LogConstant:
         Geodesics that were computed for them.
     n_failed : int
         How many of those failed and were left out.
-    double_counted : float
-        Mass past the cut locus, relative to that within it: points that a shorter
-        geodesic reaches and that must not count twice. It is not part of `value`.
     """
 
     value: float
@@ -84,7 +78,6 @@ class LogConstant:
     n_nodes: int
     n_maps: int
     n_failed: int
-    double_counted: float = 0.0
 
 
 def law_of(volume: Volume, reference: Reference) -> Law:
@@ -99,9 +92,7 @@ def law_of(volume: Volume, reference: Reference) -> Law:
     return "paper" if volume == "paper" else reference
 
 
-def summarise(
-    nodes: Nodes, precision: Array, tol: float, double_counted: float = 0.0
-) -> LogConstant:
+def summarise(nodes: Nodes, precision: Array, tol: float) -> LogConstant:
     """The constant for a precision, with its error."""
     terms = log_terms(nodes, precision)
     total = float(logsumexp(terms))
@@ -114,8 +105,15 @@ def summarise(
         n_nodes=len(terms),
         n_maps=nodes.n_maps,
         n_failed=nodes.n_failed,
-        double_counted=double_counted,
     )
+
+
+def normal_constant(covariance: Array) -> LogConstant:
+    """In flat space, exactly."""
+    dim = len(covariance)
+    value = 0.5 * dim * np.log(2.0 * np.pi)
+    value += float(np.log(np.diag(cholesky(covariance))).sum())
+    return LogConstant(value, 0.0, np.inf, 0, 0, 0)
 
 
 def _spread(nodes: Nodes, shares: Array, squares: float) -> float:

@@ -9,7 +9,6 @@ dimensions, where no lattice is fine enough, proposals are normal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -18,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from land.density.cover import Cover, is_lattice_fit, place_covers
+from land.density.cover import Cover, cover_model
 from land.density.lattice import Normal
 from land.density.nodes import Law, invert, log_terms
-from land.geodesics import LogMap, exp_map, log_map
+from land.geodesics import LogMap, log_map
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -33,8 +32,6 @@ class _Settings:
 
     Attributes
     ----------
-    cloud : int
-        Exp of so many normal draws shows where the model has its mass.
     points, tail
         Of the lattice, see `land.density.lattice`.
     smallest_batch, largest_batch : int
@@ -43,7 +40,6 @@ class _Settings:
         After which a model is given up whose mass cannot be found.
     """
 
-    cloud: int = 400
     points: int = 500
     tail: float = 1e-6
     smallest_batch: int = 64
@@ -132,7 +128,7 @@ class _Target:
 
     def at(self, points: Array, near: LogMap) -> tuple[LogMap, Array]:
         """Log maps and log densities, up to a constant; none where a map fails."""
-        (logs,) = self._map([self.mean], [points], [near])
+        logs = log_map(self.metric, self.mean, points, curves=near, tol=self.tol)
         no_keys = np.empty((0, 0), dtype=np.int64)
         cover = Cover(None, no_keys, points, np.zeros(len(points)), logs, 0)
         nodes = cover.nodes(self.metric, self.mean, self.law)
@@ -140,35 +136,23 @@ class _Target:
 
     def proposals(self, rng: np.random.Generator) -> _Interpolated | _Normal:
         """What points are proposed by, near where the model has its mass."""
-        normal = rng.standard_normal((_SETTINGS.cloud, len(self.mean)))
-        arrivals = exp_map(self.metric, self.mean, normal @ self.factor.T, tol=1e-3)
-        cloud = arrivals.points[arrivals.converged]
-        logs = log_map(self.metric, self.mean, cloud, tol=self.tol)
-        if not is_lattice_fit(self.metric.dim):
-            return _Normal(Normal.around(cloud), cloud, logs)
-        (cover,) = place_covers(
+        cover = cover_model(
             self.metric,
-            [self.mean],
-            [self._precision],
-            [cloud],
-            [logs],
+            self.mean,
+            self.factor @ self.factor.T,
             _SETTINGS.points,
-            self._map,
             rng,
             _SETTINGS.tail,
+            self.tol,
         )
+        if cover.lattice is None:
+            return _Normal(Normal.around(cover.points), cover.points, cover.logs)
         nodes = cover.nodes(self.metric, self.mean, self.law)
         return _Interpolated(cover, log_terms(nodes, self._precision))
 
     @property
     def _precision(self) -> Array:
         return invert(self.factor @ self.factor.T)
-
-    def _map(
-        self, means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
-    ) -> list[LogMap]:
-        (mean,), (own,), (guesses,) = means, points, near
-        return [log_map(self.metric, mean, own, curves=guesses, tol=self.tol)]
 
 
 class _Normal:

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from land.density.cover import Cover, extend_covers, place_covers
 from land.density.nodes import (
     Law,
-    LogConstant,
     Nodes,
-    cholesky,
     invert,
+    normal_constant,
     summarise,
 )
 from land.fitting.baseline import Baseline, NotWorthwhileError
@@ -452,7 +451,7 @@ class FitProblem:
         if cover is not None:
             nodes = cover.nodes(self.metric, mean, self.law)
         if nodes is None:
-            constant = _normal_constant(covariance)
+            constant = normal_constant(covariance)
         else:
             constant = summarise(nodes, precision, self.tol)
         return Estimate(
@@ -508,11 +507,3 @@ def _split(logs: LogMap, counts: Sequence[int]) -> list[LogMap]:
         logs.take(np.arange(end - count, end))
         for end, count in zip(ends, counts, strict=True)
     ]
-
-
-def _normal_constant(covariance: Array) -> LogConstant:
-    """In flat space, exactly."""
-    dim = len(covariance)
-    value = 0.5 * dim * np.log(2.0 * np.pi)
-    value += float(np.log(np.diag(cholesky(covariance))).sum())
-    return LogConstant(value, 0.0, math.inf, 0, 0, 0)

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.exponential import MAX_STEPS, Arrivals, integrate
-from land.geodesics.jacobi import dense, transverse_frames
+from land.geodesics.exponential import MAX_STEPS
 from land.geodesics.newton import finish_curves
 from land.geodesics.problem import check_metric, pair_up
+from land.geodesics.runge_kutta import Arrivals, integrate
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 
@@ -93,34 +93,13 @@ def exp_jacobian(
 def _integrate_fields(
     metric: Metric, starts: Array, tangents: Array, tol: float, max_steps: int
 ) -> tuple[Array, Arrivals]:
-    """DExp at tangents (n, D), from the Jacobi fields across the geodesics."""
+    """DExp at tangents (n, D), from the Jacobi fields along the geodesics."""
     n, dim = starts.shape
-    tensors = dense(metric.host_tensors(starts), dim)
-    across = transverse_frames(tensors, tangents)
-    position = np.zeros((n, dim if dim != 2 else 2, dim))
-    velocity = np.zeros_like(position)
+    position, velocity = np.zeros((2, n, dim + 1, dim))
     position[:, 0], velocity[:, 0] = starts, tangents
-    if dim == 2:
-        velocity[:, 1, 0] = 1.0
-    else:
-        velocity[:, 1:] = across.transpose(0, 2, 1)
+    velocity[:, 1:] = np.eye(dim)
     arrivals = integrate(metric, position, velocity, np.empty(0), tol, max_steps)
-    ends, speeds = arrivals.position[:, 0], arrivals.velocity[:, 0]
-    if dim == 2:
-        usable = np.isfinite(ends).all(axis=1, keepdims=True)
-        there = dense(metric.host_tensors(np.where(usable, ends, starts)), dim)
-        fields = arrivals.position[:, 1, 0, None, None] * transverse_frames(
-            there, speeds
-        )
-    else:
-        fields = arrivals.position[:, 1:].transpose(0, 2, 1)
-    # Along the geodesic the derivative is its velocity, across it the fields.
-    momenta = np.einsum("nij,nj->ni", tensors, tangents)
-    squares = np.einsum("ni,ni->n", momenta, tangents)[:, None, None]
-    moving = squares > 0.0
-    along = speeds[:, :, None] * momenta[:, None] / np.where(moving, squares, 1.0)
-    jacobians = along + fields @ across.transpose(0, 2, 1) @ tensors
-    return np.where(moving, jacobians, np.eye(dim)), arrivals
+    return arrivals.position[:, 1:].transpose(0, 2, 1), arrivals
 
 
 def jacobians_along(metric: Metric, solution: Connections, targets: Array) -> Array:

@@ -218,7 +218,9 @@ def _evaluate(metric: Metric, boundary: Boundary, rates: Array) -> Curve:
     """Energy 1/2 sum_q w_q r_q^T M(x_q) r_q and its first derivatives."""
     positions = gauss_positions(boundary.base, rates)
     dim = rates.shape[-1]
-    tensors, pull, _ = forces(metric, positions.reshape(-1, dim), rates.reshape(-1, dim))
+    tensors, pull, _ = forces(
+        metric, positions.reshape(-1, dim), rates.reshape(-1, dim)
+    )
     tensors = tensors.reshape(*rates.shape[:3], *tensors.shape[1:])
     weights = boundary.weights
     momenta = weights * lower(tensors, rates)

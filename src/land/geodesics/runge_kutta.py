@@ -73,7 +73,15 @@ def integrate(
     for first in range(0, n, at_once):
         chunk = slice(first, first + at_once)
         with np.errstate(all="ignore"):
-            _integrate(metric, position[chunk], velocity[chunk], times, tol, max_steps, _view(arrivals, chunk))
+            _integrate(
+                metric,
+                position[chunk],
+                velocity[chunk],
+                times,
+                tol,
+                max_steps,
+                _view(arrivals, chunk),
+            )
     return arrivals
 
 
@@ -144,7 +152,10 @@ def _integrate(
         leaving = arrived | lost
         if leaving.any():
             own, gone = batch.which[leaving], batch.take(leaving)
-            arrivals.position[own], arrivals.velocity[own] = gone.position, gone.velocity
+            arrivals.position[own], arrivals.velocity[own] = (
+                gone.position,
+                gone.velocity,
+            )
             arrivals.attempts[own] = gone.attempts
             arrivals.failed[own] = lost[leaving]
             batch = batch.take(~leaving)
