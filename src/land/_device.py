@@ -8,7 +8,7 @@ JAX_PLATFORMS names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,3 +85,38 @@ def in_blocks(
         )
         for own in zip(*parts, strict=True)
     ]
+
+
+# What a solver asks for: points and vectors there; and what it is told.
+Request = tuple[NDArray[np.float64], NDArray[np.float64]]
+Solver = Generator[Request, Any, Any]
+
+
+def in_lockstep(
+    evaluate: Callable[[NDArray[np.float64], NDArray[np.float64]], Sequence[Any]],
+    solvers: Sequence[Solver],
+) -> list[Any]:
+    """Run solvers side by side, so that they share evaluations; their answers.
+
+    Each is a generator that yields points (n, D) with vectors, and is sent what
+    `evaluate` returns for them: arrays of n rows. Arithmetic with what is not finite is
+    theirs to notice.
+    """
+    answers: list[Any] = [None] * len(solvers)
+    replies: dict[int, Any] = dict.fromkeys(range(len(solvers)))
+    while replies:
+        requests: dict[int, Request] = {}
+        for k, reply in replies.items():
+            try:
+                with np.errstate(all="ignore"):
+                    requests[k] = solvers[k].send(reply)
+            except StopIteration as end:
+                answers[k] = end.value
+        if not requests:
+            break
+        points, vectors = zip(*requests.values(), strict=True)
+        found = evaluate(np.concatenate(points), np.concatenate(vectors))
+        ends = np.cumsum([len(each) for each in points])[:-1]
+        parts = zip(*(np.split(each, ends) for each in found), strict=True)
+        replies = dict(zip(requests, parts, strict=True))
+    return answers

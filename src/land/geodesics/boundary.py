@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Mask
+from land._device import Mask, Solver, in_lockstep
 from land.geodesics.collocation import (
     ORDER,
     PiecewiseCurves,
     fit_polylines,
     split_elements,
 )
+from land.geodesics.equation import Forces, Linearised, forces, linearised
 from land.geodesics.graph import Polylines, at_constant_speed
 from land.geodesics.meshes import (
     MOST_ELEMENTS,
@@ -43,9 +43,7 @@ Array = NDArray[np.float64]
 class _Settings:
     """Meshes, and how they are adapted."""
 
-    # Coordinates of curves that are relaxed together, of which some fifty copies are
-    # made; and curves that are prepared together.
-    coordinates: int = 2**18
+    # Curves that are prepared together.
     most_curves: int = 2**17
     # A mesh with a smaller discretisation error than this is split and not made anew.
     nearly_right: float = 0.01
@@ -157,48 +155,62 @@ class _Solver:
 
         Returns the curves near which it finds none.
         """
-        queue: defaultdict[int, list[Batch]] = defaultdict(list)
-        for batch in batches:
-            queue[batch.elements].append(batch)
         found = np.zeros(len(self.bases), dtype=bool)
         latest = np.full(len(self.bases), np.inf)
+        queue = Batch.merged(batches)
         while queue:
-            batch = Batch.merge(queue.pop(min(queue)))
-            which = batch.which
-            finished = finish_curves(
-                self.metric,
-                self.bases[which],
-                self.targets[which],
-                batch.rates,
-                batch.widths,
-                _SETTINGS.last_step * np.sqrt(self.tol),
-                self.max_iter,
-            )
-            self.solution.n_iter[which] += finished.n_steps
-            start = norms(self.base_tensors[which], finished.tangents)
-            end = norms(self.end_tensors[which], finished.end_velocities)
-            with np.errstate(invalid="ignore"):
-                errors = np.abs(np.stack([start, end]) / finished.speeds - 1.0)
-            mismatch = errors.max(axis=0)
-            # On long ways rounding is what limits: then a finer mesh is no better.
-            good = finished.found & finished.minimal
-            good &= mismatch <= _SETTINGS.better * latest[which]
-            latest[which] = mismatch
-            accurate = good & (mismatch <= self.tol)
-            self._enter(batch, finished, start, accurate)
-            found[which[accurate]] = True
-            coarse = good & (mismatch > _SETTINGS.margin * self.tol)
-            if coarse.any() and batch.elements < MOST_ELEMENTS:
-                split = split_elements(finished.rates[coarse], batch.widths[coarse])
-                queue[2 * batch.elements].append(Batch(which[coarse], *split))
+            queue = [part for batch in queue for part in batch.parts()]
+            smallest = _SETTINGS.last_step * np.sqrt(self.tol)
+            solvers = [
+                finish_curves(
+                    self.bases[batch.which],
+                    self.targets[batch.which],
+                    batch.rates,
+                    batch.widths,
+                    smallest,
+                    self.max_iter,
+                )
+                for batch in queue
+            ]
+            finer = []
+            for batch, finished in zip(
+                queue, in_lockstep(self._linearised, solvers), strict=True
+            ):
+                accurate, coarse = self._enter(batch, finished, latest)
+                found[batch.which[accurate]] = True
+                if coarse.any() and batch.elements < MOST_ELEMENTS:
+                    split = split_elements(finished.rates[coarse], batch.widths[coarse])
+                    finer.append(Batch(batch.which[coarse], *split))
+            queue = Batch.merged(finer)
         unfinished = [batch.without(found) for batch in batches]
         return [batch for batch in unfinished if len(batch.which)]
 
+    def _linearised(self, points: Array, velocities: Array) -> Linearised:
+        return linearised(self.metric, points, velocities)
+
+    def _forces(self, points: Array, velocities: Array) -> Forces:
+        return forces(self.metric, points, velocities)
+
     def _enter(
-        self, batch: Batch, finished: Finished, lengths: Array, rows: Mask
-    ) -> None:
-        """Enter some of the curves that Newton's method has finished."""
-        solution, own = self.solution, batch.which[rows]
+        self, batch: Batch, finished: Finished, latest: Array
+    ) -> tuple[Mask, Mask]:
+        """Enter the curves that are accurate; which those are, and which meshes coarse.
+
+        `latest` has the discretisation errors of all curves on coarser meshes.
+        """
+        which = batch.which
+        self.solution.n_iter[which] += finished.n_steps
+        lengths = norms(self.base_tensors[which], finished.tangents)
+        end = norms(self.end_tensors[which], finished.end_velocities)
+        with np.errstate(invalid="ignore"):
+            errors = np.abs(np.stack([lengths, end]) / finished.speeds - 1.0)
+        mismatch = errors.max(axis=0)
+        # On long ways rounding is what limits: then a finer mesh is no better.
+        good = finished.found & finished.minimal
+        good &= mismatch <= _SETTINGS.better * latest[which]
+        latest[which] = mismatch
+        rows = good & (mismatch <= self.tol)
+        solution, own = self.solution, which[rows]
         solution.lengths[own] = lengths[rows]
         solution.tangents[own] = finished.tangents[rows]
         solution.end_velocities[own] = finished.end_velocities[rows]
@@ -206,6 +218,7 @@ class _Solver:
         solution.converged[own] = True
         curves = (finished.rates[rows], batch.widths[rows], finished.fields[rows])
         solution.meshes.append((own, PiecewiseCurves(self.bases[own], *curves)))
+        return rows, good & (mismatch > _SETTINGS.margin * self.tol)
 
     def descend(self, batches: list[Batch], hand_over: bool = False) -> list[Batch]:
         """Relax curves until they meet the tolerance, on meshes as fine as that needs.
@@ -213,42 +226,38 @@ class _Solver:
         Or, to `hand_over` to another method, until they are nearly geodesics. Enters
         them, and returns those that do not meet the tolerance as they are now.
         """
-        queue: defaultdict[tuple[int, int], list[Batch]] = defaultdict(list)
-        for batch in batches:
-            queue[batch.elements, batch.round].append(batch)
-        relaxed = []
+        goal = NEARLY if hand_over else self.tol
+        queue, relaxed = Batch.merged(batches), []
         while queue:
-            batch = Batch.merge(queue.pop(min(queue)))
-            outcome = self._relax(batch, hand_over)
-            goal = NEARLY if hand_over else self.tol
-            followers = self._follow_up(batch, outcome, goal)
-            for follower in followers:
-                queue[follower.elements, follower.round].append(follower)
-            self._store(batch, outcome)
-            done = self.solution.converged.copy()
-            for follower in followers:
-                done[follower.which] = True
-            now = replace(batch, rates=outcome.rates, round=0)
-            relaxed.append(now.without(done))
+            queue = [part for batch in queue for part in batch.parts()]
+            solvers = [self._relaxation(batch, hand_over) for batch in queue]
+            following = []
+            for batch, outcome in zip(
+                queue, in_lockstep(self._forces, solvers), strict=True
+            ):
+                followers = self._follow_up(batch, outcome, goal)
+                following += followers
+                self._store(batch, outcome)
+                done = self.solution.converged.copy()
+                for follower in followers:
+                    done[follower.which] = True
+                now = replace(batch, rates=outcome.rates, round=0)
+                relaxed.append(now.without(done))
+            queue = Batch.merged(following)
         return [batch for batch in relaxed if len(batch.which)]
 
-    def _relax(self, batch: Batch, hand_over: bool) -> Relaxed:
-        """Relax all curves of a batch on their meshes."""
+    def _relaxation(self, batch: Batch, hand_over: bool) -> Solver:
+        """Relaxation of all curves of a batch on their meshes."""
+        which = batch.which
+        boundary = Boundary(
+            base=self.bases[which],
+            inverse_base=self.inverse_base[which],
+            inverse_end=self.inverse_end[which],
+            widths=batch.widths,
+        )
         patience = _SETTINGS.patience * 2**batch.round
         limits = Limits(self.tol, self.max_iter, patience, hand_over)
-        at_once = max(1, _SETTINGS.coordinates // batch.rates[0].size)
-        parts = []
-        for first in range(0, len(batch.which), at_once):
-            rows = slice(first, first + at_once)
-            which = batch.which[rows]
-            boundary = Boundary(
-                base=self.bases[which],
-                inverse_base=self.inverse_base[which],
-                inverse_end=self.inverse_end[which],
-                widths=batch.widths[rows],
-            )
-            parts.append(relax_curves(self.metric, boundary, batch.rates[rows], limits))
-        return Relaxed.concatenate(parts)
+        return relax_curves(boundary, batch.rates, limits)
 
     def _store(self, batch: Batch, outcome: Relaxed) -> None:
         """Enter what is known now; a later, finer result replaces it."""

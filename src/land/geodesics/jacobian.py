@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from land._device import in_lockstep
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
+from land.geodesics.equation import linearised
 from land.geodesics.exponential import MAX_STEPS
 from land.geodesics.newton import finish_curves
 from land.geodesics.problem import check_metric, pair_up
@@ -157,14 +160,9 @@ def _newton_derivatives(
         if not len(own):
             continue
         kept, own = curves.take(own), which[own]
-        done = finish_curves(
-            metric,
-            solution.bases[own],
-            targets[own],
-            kept.rates,
-            kept.widths,
-            _SMALLEST,
-        )
+        ends = solution.bases[own], targets[own]
+        solver = finish_curves(*ends, kept.rates, kept.widths, _SMALLEST)
+        (done,) = in_lockstep(partial(linearised, metric), [solver])
         jacobians[own[done.found]] = done.jacobians[done.found]
         responses[own[done.found]] = done.responses[done.found]
     at_rest = solution.lengths == 0.0

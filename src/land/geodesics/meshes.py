@@ -25,6 +25,8 @@ class _Settings:
     fewest_elements: int = 2
     # Distance of Gauss points in units of the metric's resolution, at most.
     spacing: float = 0.75
+    # Coordinates of curves that are solved at once: some fifty copies are made.
+    most_coordinates: int = 2**18
     # Points in which a curve is sampled for another mesh.
     samples: int = 129
 
@@ -51,15 +53,30 @@ class Batch:
         left = ~done[self.which]
         return Batch(self.which[left], self.rates[left], self.widths[left])
 
+    def parts(self) -> list[Batch]:
+        """The same curves in batches that are not too large to be solved at once."""
+        n_parts = -(-self.rates.size // _SETTINGS.most_coordinates)
+        rows = np.array_split(np.arange(len(self.which)), n_parts)
+        return [
+            Batch(self.which[own], self.rates[own], self.widths[own], self.round)
+            for own in rows
+        ]
+
     @staticmethod
-    def merge(batches: list[Batch]) -> Batch:
-        """All curves of batches with meshes of one size."""
-        return Batch(
-            np.concatenate([batch.which for batch in batches]),
-            np.concatenate([batch.rates for batch in batches]),
-            np.concatenate([batch.widths for batch in batches]),
-            batches[0].round,
-        )
+    def merged(batches: list[Batch]) -> list[Batch]:
+        """The same curves, those on meshes of one size and round together."""
+        groups: dict[tuple[int, int], list[Batch]] = {}
+        for batch in batches:
+            groups.setdefault((batch.elements, batch.round), []).append(batch)
+        return [
+            Batch(
+                np.concatenate([batch.which for batch in own]),
+                np.concatenate([batch.rates for batch in own]),
+                np.concatenate([batch.widths for batch in own]),
+                own[0].round,
+            )
+            for own in groups.values()
+        ]
 
 
 def first_meshes(

@@ -10,16 +10,16 @@ of the exponential map.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Indices, Mask
+from land._device import Mask, Request
 from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
-from land.geodesics.equation import linearised
-from land.metrics import Metric
+from land.geodesics.equation import Linearised
 from land.metrics.tensors import inner
 
 Array = NDArray[np.float64]
@@ -38,8 +38,6 @@ class _Settings:
     longest: float = 0.5
     # Descent lowers the energy; a step that raises the length by more went elsewhere.
     longer: float = 1.01
-    # Elements in memory at once.
-    elements: int = 1024
 
 
 _SETTINGS = _Settings()
@@ -84,20 +82,19 @@ class Finished(NamedTuple):
 
 
 def finish_curves(
-    metric: Metric,
     bases: Array,
     targets: Array,
     rates: Array,
     widths: Array,
     smallest: float,
     most: int = _SETTINGS.most_steps,
-) -> Finished:
+) -> Generator[Request, Any, Finished]:
     """Newton steps for curves near geodesics until they are `smallest` or hopeless.
+
+    A generator: it asks for the `linearised` equation at points, see `in_lockstep`.
 
     Parameters
     ----------
-    metric
-        The metric.
     bases, targets : ndarray of shape (n, D)
         Ends of the geodesics.
     rates, widths
@@ -107,16 +104,7 @@ def finish_curves(
     most
         Steps that may be taken.
     """
-
-    def advance(rows: Indices, rates: Array) -> Finished:
-        parts = [
-            _step(metric, bases[own], targets[own], rates[own], widths[own])
-            for own in np.array_split(rows, -(-len(rows) * rates.shape[1] // limit))
-        ]
-        return Finished(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-    limit = _SETTINGS.elements
-    result = advance(np.arange(len(bases)), rates)
+    result = yield from _step(bases, targets, rates, widths)
     first_speeds = result.speeds.copy()
     going = result.change <= _SETTINGS.longest
     active = np.arange(len(bases))
@@ -125,7 +113,8 @@ def finish_curves(
         active = active[going & ~result.found[active]]
         if not len(active):
             return result
-        step = advance(active, result.rates)
+        own = bases[active], targets[active], result.rates[active], widths[active]
+        step = yield from _step(*own)
         going = step.change <= np.minimum(_SETTINGS.longest, result.change[active])
         going &= step.speeds <= _SETTINGS.longer * first_speeds[active]
         step.n_steps[:] += result.n_steps[active]
@@ -136,8 +125,8 @@ def finish_curves(
 
 
 def _step(
-    metric: Metric, bases: Array, targets: Array, rates: Array, widths: Array
-) -> Finished:
+    bases: Array, targets: Array, rates: Array, widths: Array
+) -> Generator[Request, Linearised, Finished]:
     """One step of Newton's method."""
     n, elements, order, dim = rates.shape
     spans = WEIGHTS @ rates
@@ -146,7 +135,7 @@ def _step(
         each.reshape(n * elements, *each.shape[2:])
         for each in (bases[:, None] + starts, starts, rates)
     ]
-    systems, forces, tensors = _equations(metric, *rows)
+    systems, forces, tensors = yield from _equations(*rows)
     answers = _solve(systems, forces)
     states = _states(answers.reshape(n, elements, order, dim, 2 * dim + 1), widths)
     jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
@@ -192,8 +181,8 @@ def _step(
 
 
 def _equations(
-    metric: Metric, starts: Array, offsets: Array, rates: Array
-) -> tuple[Array, Array, Array]:
+    starts: Array, offsets: Array, rates: Array
+) -> Generator[Request, Linearised, tuple[Array, Array, Array]]:
     """Linear equations for the accelerations at the Gauss points of single elements.
 
     Time is in units of the element, positions are relative to the base. There are
@@ -202,8 +191,6 @@ def _equations(
 
     Parameters
     ----------
-    metric
-        The metric.
     starts, offsets : ndarray of shape (n, D)
         Where elements start, and relative to the base.
     rates : ndarray of shape (n, ORDER, D)
@@ -217,7 +204,7 @@ def _equations(
     inner = INTEGRATION @ rates
     points = (starts[:, None] + inner).reshape(-1, dim)
     # With rates in place of velocities, derivatives are in units of the element.
-    found = linearised(metric, points, rates.reshape(-1, dim))
+    found = yield points, rates.reshape(-1, dim)
     acceleration, stiffness, damping, tensors = (
         part.reshape(n, order, *part.shape[1:]) for part in found
     )

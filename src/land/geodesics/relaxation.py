@@ -9,17 +9,16 @@ linear solver beyond the D x D blocks themselves.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Mask
+from land._device import Mask, Request
 from land.geodesics.collocation import WEIGHTS, gather_forces, gauss_positions
-from land.geodesics.equation import forces
-from land.metrics import Metric
+from land.geodesics.equation import Forces
 from land.metrics.tensors import invert, lower, squared_norm
 
 Array = NDArray[np.float64]
@@ -128,16 +127,6 @@ class Relaxed:
         """Which curves meet a tolerance."""
         return (self.distance <= tol) & (self.mismatch <= tol)
 
-    @staticmethod
-    def concatenate(parts: Sequence[Relaxed]) -> Relaxed:
-        """Curves of several parts, one after the other."""
-        return Relaxed(
-            *(
-                np.concatenate([getattr(part, each.name) for part in parts])
-                for each in fields(Relaxed)
-            )
-        )
-
 
 @dataclass
 class _Descent:
@@ -168,9 +157,11 @@ class _Descent:
 
 
 def relax_curves(
-    metric: Metric, boundary: Boundary, rates: Array, limits: Limits
-) -> Relaxed:
+    boundary: Boundary, rates: Array, limits: Limits
+) -> Generator[Request, Any, Relaxed]:
     """Relax curves (n, elements, ORDER, D).
+
+    A generator: it asks for the metric's `forces` at points, see `in_lockstep`.
 
     A curve is done when it meets the tolerance, when it is so close to the discrete
     minimum that only a finer mesh can help, when its patience with a mesh that does not
@@ -188,25 +179,24 @@ def relax_curves(
         flat.copy(),
         np.zeros(n, dtype=np.int64),
     )
-    with np.errstate(all="ignore"):
-        descent = _Descent(
-            which=np.arange(n),
-            boundary=boundary,
-            curve=_evaluate(metric, boundary, rates.copy()),
-            direction=np.zeros_like(rates),
-            step=np.zeros(n),
-            iterations=np.zeros(n, dtype=np.int64),
-            plain=np.ones(n, dtype=bool),
-            pairs=deque(maxlen=_SETTINGS.memory),
-        )
-        accepted = np.isfinite(descent.curve.energy)
-        stuck = ~accepted
-        while True:
-            running = _judge(descent, accepted, stuck, limits, found)
-            descent = descent.take(running) if not running.all() else descent
-            if not len(descent.which):
-                return found
-            accepted, stuck = _advance(metric, descent)
+    descent = _Descent(
+        which=np.arange(n),
+        boundary=boundary,
+        curve=(yield from _evaluate(boundary, rates.copy())),
+        direction=np.zeros_like(rates),
+        step=np.zeros(n),
+        iterations=np.zeros(n, dtype=np.int64),
+        plain=np.ones(n, dtype=bool),
+        pairs=deque(maxlen=_SETTINGS.memory),
+    )
+    accepted = np.isfinite(descent.curve.energy)
+    stuck = ~accepted
+    while True:
+        running = _judge(descent, accepted, stuck, limits, found)
+        descent = descent.take(running) if not running.all() else descent
+        if not len(descent.which):
+            return found
+        accepted, stuck = yield from _advance(descent)
 
 
 def _dot(left: Array, right: Array) -> Array:
@@ -214,13 +204,11 @@ def _dot(left: Array, right: Array) -> Array:
     return np.einsum("ni,ni->n", left.reshape(n, -1), right.reshape(n, -1))
 
 
-def _evaluate(metric: Metric, boundary: Boundary, rates: Array) -> Curve:
+def _evaluate(boundary: Boundary, rates: Array) -> Generator[Request, Forces, Curve]:
     """Energy 1/2 sum_q w_q r_q^T M(x_q) r_q and its first derivatives."""
-    positions = gauss_positions(boundary.base, rates)
     dim = rates.shape[-1]
-    tensors, pull, _ = forces(
-        metric, positions.reshape(-1, dim), rates.reshape(-1, dim)
-    )
+    positions = gauss_positions(boundary.base, rates).reshape(-1, dim)
+    tensors, pull, _ = yield positions, rates.reshape(-1, dim)
     tensors = tensors.reshape(*rates.shape[:3], *tensors.shape[1:])
     weights = boundary.weights
     momenta = weights * lower(tensors, rates)
@@ -296,14 +284,14 @@ def _where(mask: Mask, new: Array, old: Array) -> Array:
     return np.where(mask[:, None, None, None], new, old)
 
 
-def _advance(metric: Metric, descent: _Descent) -> tuple[Mask, Mask]:
+def _advance(descent: _Descent) -> Generator[Request, Any, tuple[Mask, Mask]]:
     """Try one step of every curve; where it is good, take it.
 
     Returns which steps were good, and which curves are stuck.
     """
     old, step = descent.curve, descent.step
     moved = step[:, None, None, None] * descent.direction
-    new = _evaluate(metric, descent.boundary, old.rates + moved)
+    new = yield from _evaluate(descent.boundary, old.rates + moved)
     slope = _dot(old.gradient, descent.direction)
     allowed = old.energy * (1.0 + _SETTINGS.rounding) + _SETTINGS.armijo * step * slope
     accepted = new.energy <= allowed
