@@ -15,7 +15,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import land
-from land.geodesics.equation import acceleration_and_tensor
+from land.geodesics.equation import (
+    accelerations,
+    christoffel_symbols,
+    linearised,
+)
 
 
 def printed_equation(metric, x, v):
@@ -140,10 +144,40 @@ def test_accelerations_of_a_batch_are_those_of_the_equation(
     for metric in (space_form(-1, 3, "sheared").metric, half_ellipse_metric(0.3)):
         points = 0.3 * rng.standard_normal((7, metric.dim))
         velocities = rng.standard_normal((7, metric.dim))
-        with jax.enable_x64(True):
-            found, _ = jax.jit(acceleration_and_tensor)(metric, points, velocities)
+        found = accelerations(metric, points, velocities)
         expected = [
             complete_equation(metric, x, v)
             for x, v in zip(points, velocities, strict=True)
         ]
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_derivatives_of_the_equation_are_those_of_differences(
+    space_form, half_ellipse_metric
+):
+    rng = np.random.default_rng(6)
+    for metric in (space_form(-1, 3, "sheared").metric, half_ellipse_metric(0.3)):
+        x = 0.3 * rng.standard_normal((5, metric.dim))
+        v = rng.standard_normal((5, metric.dim))
+        found = linearised(metric, x, v)
+        direct = accelerations(metric, x, v)
+        np.testing.assert_allclose(found.acceleration, direct, rtol=1e-9, atol=1e-9)
+        for way, step in enumerate(1e-6 * np.eye(metric.dim)):
+            for name, ahead, behind in (
+                ("in_position", (x + step, v), (x - step, v)),
+                ("in_velocity", (x, v + step), (x, v - step)),
+            ):
+                change = accelerations(metric, *ahead) - accelerations(metric, *behind)
+                column = getattr(found, name)[:, :, way]
+                scale = np.abs(getattr(found, name)).max()
+                np.testing.assert_allclose(column, change / 2e-6, atol=1e-6 * scale)
+
+
+def test_christoffel_symbols_make_accelerations(space_form):
+    metric = space_form(-1, 3, "sheared").metric
+    rng = np.random.default_rng(7)
+    x, v = 0.3 * rng.standard_normal((4, 3)), rng.standard_normal((4, 3))
+    symbols = christoffel_symbols(metric, x)
+    np.testing.assert_allclose(symbols, symbols.swapaxes(2, 3), atol=1e-12)
+    found = -np.einsum("nkij,ni,nj->nk", symbols, v, v)
+    np.testing.assert_allclose(found, accelerations(metric, x, v), rtol=1e-9, atol=1e-9)
