@@ -144,9 +144,7 @@ def variances_from_table(
         own = [rows[:, first + b] for b in range(_TERMS - a)]
         in_y.append(_horner(own, y, order))
     # By how often it is differentiated in y, then in x.
-    jet = [
-        _horner([each[k] for each in in_y], x, order - k) for k in range(order + 1)
-    ]
+    jet = [_horner([each[k] for each in in_y], x, order - k) for k in range(order + 1)]
     scale = 2.0 * _PARTS / _WIDTH
     found = [jet[0][0]]
     if order >= 1:
