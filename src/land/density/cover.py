@@ -51,8 +51,12 @@ class _Settings:
     refinements, enough
         A lattice is refined, so many times at most, if fewer than this share of the
         points that were asked for lie within reach.
-    cloud, cloud_tol
-        Exp of so many normal draws shows where a model without data has its mass.
+    cloud, cloud_tol, wider
+        Exp of so many normal draws shows where a model without data has its mass. They
+        are wider than the model, by this factor: to grow a cover takes longer.
+    max_iter : int
+        Iterations for geodesics from a model without data: what takes more is out of
+        reach, or out of the metric's domain.
     """
 
     most_dimensions: int = 5
@@ -63,6 +67,8 @@ class _Settings:
     enough: float = 0.8
     cloud: int = 400
     cloud_tol: float = 1e-3
+    wider: float = 1.6
+    max_iter: int = 60
 
 
 _SETTINGS = _Settings()
@@ -244,7 +250,7 @@ def cover_model(
     Exp of normal draws shows where it has its mass.
     """
     normal = rng.standard_normal((_SETTINGS.cloud, len(mean)))
-    tangents = normal @ np.linalg.cholesky(covariance).T
+    tangents = _SETTINGS.wider * normal @ np.linalg.cholesky(covariance).T
     arrivals = exp_map(metric, mean, tangents, tol=_SETTINGS.cloud_tol)
     cloud = arrivals.points[arrivals.converged]
     logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol)
@@ -252,7 +258,8 @@ def cover_model(
     def map_points(
         means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
     ) -> list[LogMap]:
-        return [log_map(metric, mean, points[0], curves=near[0], tol=tol)]
+        limits = {"tol": tol, "max_iter": _SETTINGS.max_iter}
+        return [log_map(metric, mean, points[0], curves=near[0], **limits)]
 
     models = [mean], [np.linalg.inv(covariance)], [cloud], [logs]
     (cover,) = place_covers(metric, *models, n_points, map_points, rng, tail)
