@@ -20,8 +20,8 @@ class Metric(abc.ABC):
 
     A new metric supplies `dim` and `tensor_at`, the tensor at one point as a
     JAX-traceable function; everything else is derived from it. Where a faster way to
-    evaluate many points at once exists, override `tensor_batch` as well and hold it to
-    `tensor_at` with a test.
+    evaluate many points at once exists, override `tensor_batch` and `jet_batch` as well
+    and hold them to `tensor_at` with a test.
 
     Metrics are JAX pytrees, so their arrays are arguments and not constants of the
     compiled geodesic solvers: two metrics of the same shapes share one compilation.
@@ -78,6 +78,28 @@ class Metric(abc.ABC):
     def tensor_batch(self, points: jax.Array) -> jax.Array:
         """Tensors at many points: (n, D) -> (n, D) or (n, D, D), on JAX arrays."""
         return jax.vmap(self.tensor_at)(points)
+
+    def jet_batch(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Tensors at many points with their first and second derivatives.
+
+        Tensors as in `tensor_batch`; slopes (n, D, ...), where axis 1 is the coordinate
+        of the derivative; and bends (n, D, D, ...).
+        """
+        return jax.vmap(self.jet_at)(points)
+
+    def jet_at(self, point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """The same at one point, (D,), by automatic differentiation of `tensor_at`."""
+
+        def tensor(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            found = self.tensor_at(x)
+            return found, found
+
+        def slope(x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+            slopes, found = jax.jacfwd(tensor, has_aux=True)(x)
+            return slopes, (slopes, found)
+
+        bends, (slopes, found) = jax.jacfwd(slope, has_aux=True)(point)
+        return found, jnp.moveaxis(slopes, -1, 0), jnp.moveaxis(bends, (-1, -2), (0, 1))
 
     def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """What the Gauss curvature needs of a metric in the plane.
@@ -162,7 +184,26 @@ class Metric(abc.ABC):
             return np.empty((0, *shape))
         return in_blocks(_tensor_batch, device().points, self, points)[0]
 
+    @in_float64
+    def host_jets(
+        self, points: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """NumPy twin of `jet_batch`."""
+        if not len(points):
+            shapes = jax.eval_shape(self.jet_at, jnp.zeros(self.dim))
+            tensors, slopes, bends = (np.empty((0, *each.shape)) for each in shapes)
+        else:
+            found = in_blocks(_jet_batch, device().points, self, points)
+            tensors, slopes, bends = found
+        return tensors, slopes, bends
+
 
 @jax.jit
 def _tensor_batch(metric: Any, points: jax.Array) -> jax.Array:
     return metric.tensor_batch(points)
+
+
+@jax.jit
+def _jet_batch(metric: Any, points: jax.Array) -> tuple[jax.Array, ...]:
+    jets: tuple[jax.Array, ...] = metric.jet_batch(points)
+    return jets

@@ -160,6 +160,21 @@ class LocalDiagonalMetric(Metric):
         variances = local_variances(scaled, self._source)
         return 1.0 / (self.sigma**2 * variances + self.rho)
 
+    def jet_batch(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Tensors and derivatives of 1 / h by those of h, which come from one sum."""
+        if self.dim > MOMENT_DIMENSIONS:
+            # One at a time: there are D^2 numbers for each datum.
+            jets: tuple[jax.Array, ...] = jax.lax.map(self.jet_at, points)
+            return jets[0], jets[1], jets[2]
+        scaled = (points - self.center) / self.sigma
+        variances, slopes, bends = variance_derivatives(scaled, self._source, 2)
+        tensors = 1.0 / (self.sigma**2 * variances + self.rho)
+        # The derivatives are in units of sigma.
+        slopes, squares = self.sigma * slopes, tensors[:, None] ** 2
+        falls = slopes * squares
+        steep = 2.0 * tensors[:, None, None] * falls[:, :, None] * slopes[:, None]
+        return tensors, -falls, steep - bends * squares[:, None]
+
     def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Tensors, slopes and the curvature's second derivatives from one sum."""
         scaled = (points - self.center) / self.sigma
