@@ -1,12 +1,12 @@
-"""Local variances in the plane, tabulated: polynomials on quarters of square cells.
+"""Local variances in the plane, tabulated: polynomials on parts of square cells.
 
-Sums of Gaussian kernels are smooth on the scale of sigma. On a square half as wide, the
-polynomial through 10 x 10 Chebyshev nodes is as good as any geodesic needs, and costs
-the same whatever the number of data.
+Sums of Gaussian kernels are smooth on the scale of sigma. On a square a quarter as wide
+a polynomial of degree 8 in both coordinates together is as good as any geodesic needs.
+It has 45 coefficients, and costs the same whatever the number of data.
 
-Relative to the largest local variance on that square, values are right to 1e-9, first
-derivatives in units of sigma to 1e-7, and second ones, which only Newton's method and
-Jacobi fields need, to 1e-5.
+Relative to the largest local variance within half a sigma, values are right to 1e-9,
+first derivatives in units of sigma to 1e-7, and second ones, which only Newton's method
+and Jacobi fields need, to 1e-5.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from land.metrics.gauss_transform import chebyshev_nodes, variances_at_nodes
@@ -23,10 +24,12 @@ from land.metrics.gauss_transform import chebyshev_nodes, variances_at_nodes
 Array = NDArray[np.float64]
 
 # Width of a cell in units of sigma; parts of it along each axis, each with a polynomial
-# of so many nodes. For a Gaussian its error is about 2 (w / 4)^n / sqrt(n!) on a part
-# of width w with n nodes.
-_WIDTH, _PARTS, _NODES = 1.0, 2, 10
-# The table may have so many cells that are not empty (640 MB), and lie in a rectangle
+# of so many terms; nodes along each axis of a cell that those come from. For a Gaussian
+# the error is about 2 (w / 4)^n / sqrt(n!) on a part of width w with n terms.
+_WIDTH, _PARTS, _TERMS, _NODES = 1.0, 4, 9, 16
+# Exponents of x and y in the polynomials.
+_POWERS = [(a, b) for a in range(_TERMS) for b in range(_TERMS - a)]
+# The table may have so many cells that are not empty (1.2 GB), and lie in a rectangle
 # of so many cells.
 _MOST_CELLS, _MOST_PLACES = 100_000, 2**22
 # Local variances of a cell may differ by this factor: rounding is relative to the
@@ -44,7 +47,8 @@ class VarianceTable(NamedTuple):
 
     origin: Any  # (2,) lower corner of the first cell
     slots: Any  # (columns, rows) which polynomials a cell has; 0: none, no data
-    # (slots, parts in x, in y, a, 2 * _NODES) of T_a(x) T_b(y), columns (b, d)
+    # (slots * parts in x * parts in y, 2 * powers), columns (power, d); the variables
+    # go from -1 to 1 on each part
     coefficients: Any
 
 
@@ -67,21 +71,37 @@ def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | N
         return None
     slots = np.zeros(noticed.shape, dtype=np.int32)
     slots[noticed] = np.arange(1, np.sum(noticed) + 1)
-    inside, transform = chebyshev_nodes(_NODES)
-    centers = (2.0 * np.arange(_PARTS) + 1.0) / _PARTS - 1.0
-    nodes = (centers[:, None] + inside / _PARTS).reshape(-1)
+    nodes, _ = chebyshev_nodes(_NODES)
     values = variances_at_nodes(places, slots, margin, _WIDTH, nodes)
     least, most = values.min(axis=(1, 2)), values.max(axis=(1, 2))
     if np.any(most + rho > _MOST_CONTRAST * (least + rho)):
         return None
-    values = values.reshape(-1, _PARTS, _NODES, _PARTS, _NODES, 2)
-    found = np.einsum(
-        "ap,sxpyqd,bq->sxyabd", transform, values, transform, optimize=True
-    )
-    coefficients = found.reshape(*found.shape[:-2], -1)
-    room = [(0, -length % _SHAPES) for length in (len(found), *slots.shape)]
-    coefficients = np.pad(coefficients, [room[0], *(4 * [(0, 0)])])
+    room = [(0, -length % _SHAPES) for length in (len(values), *slots.shape)]
+    coefficients = np.pad(_polynomials(values), [room[0], (0, 0), (0, 0)])
+    coefficients = coefficients.reshape(-1, 2 * len(_POWERS))
     return VarianceTable(origin, np.pad(slots, room[1:]), coefficients)
+
+
+def _polynomials(values: Array) -> Array:
+    """Coefficients (cells, parts, columns) from values (cells, nodes, nodes, 2)."""
+    # From the nodes of a cell to Chebyshev coefficients on its parts, along an axis.
+    inside, to_series = chebyshev_nodes(_NODES)
+    centers = (2.0 * np.arange(_PARTS) + 1.0) / _PARTS - 1.0
+    places = centers[:, None] + inside / _PARTS
+    to_places = chebyshev.chebvander(places, _NODES - 1) @ to_series
+    to_parts = (to_series[:_TERMS] @ to_places).reshape(-1, _NODES)
+    # From the series without the highest terms to powers.
+    powers = np.zeros((_TERMS, _TERMS))
+    for k, unit in enumerate(np.eye(_TERMS)):
+        powers[k, : k + 1] = chebyshev.cheb2poly(unit)[: k + 1]
+    a, b = np.transpose(_POWERS)
+    to_powers = powers[a][:, a] * powers[b][:, b]
+    found = np.einsum("kp,spqd->sqdk", to_parts, values, optimize=True)
+    found = np.einsum("lq,sqdk->sdkl", to_parts, found, optimize=True)
+    shape = (len(values), 2, _PARTS, _TERMS, _PARTS, _TERMS)
+    series = found.reshape(shape).transpose(0, 2, 4, 3, 5, 1)[:, :, :, a, b]
+    found = np.einsum("sxykd,kl->sxyld", series, to_powers, optimize=True)
+    return found.reshape(len(values), _PARTS**2, -1)
 
 
 def _have_data_within(
@@ -110,45 +130,45 @@ def variances_from_table(
     shape = _PARTS * jnp.asarray(table.slots.shape)
     inside = jnp.all((corners >= 0) & (corners < shape), axis=1)
     fine = jnp.where(inside[:, None], corners, 0.0).astype(jnp.int32)
-    cells, parts = jnp.divmod(fine, _PARTS)
-    slots = jnp.where(inside, table.slots[cells[:, 0], cells[:, 1]], 0)
-    x = _polynomials(2.0 * (places - corners)[:, 0] - 1.0, order)
-    y = _polynomials(2.0 * (places - corners)[:, 1] - 1.0, order)
+    cells, parts = fine // _PARTS, fine % _PARTS
+    slots = jnp.where(inside, _taken(table.slots, cells[:, 0], cells[:, 1]), 0)
+    index = (slots * _PARTS + parts[:, 0]) * _PARTS + parts[:, 1]
     # Barriers: fused with what follows, the same rows would be fetched many times.
     barrier: Any = jax.lax.optimization_barrier
-    rows = barrier(table.coefficients[slots, parts[:, 0], parts[:, 1]])
-    inner = barrier([_combined(factors, rows) for factors in x])
-    inner = [each.reshape(-1, _NODES, 2) for each in inner]
-
-    def derivative(in_x: int, in_y: int) -> jax.Array:
-        scale = (2.0 * _PARTS / _WIDTH) ** (in_x + in_y)
-        return scale * _combined(y[in_y], inner[in_x])
-
-    found = [derivative(0, 0)]
+    index, away = barrier((index, 2.0 * (places - corners) - 1.0))
+    x, y = away[:, :1], away[:, 1:]
+    rows = barrier(_taken(table.coefficients, index)).reshape(-1, len(_POWERS), 2)
+    in_y = []
+    for a in range(_TERMS):
+        first = _POWERS.index((a, 0))
+        own = [rows[:, first + b] for b in range(_TERMS - a)]
+        in_y.append(_horner(own, y, order))
+    # By how often it is differentiated in y, then in x.
+    jet = [
+        _horner([each[k] for each in in_y], x, order - k) for k in range(order + 1)
+    ]
+    scale = 2.0 * _PARTS / _WIDTH
+    found = [jet[0][0]]
     if order >= 1:
-        found.append(jnp.stack([derivative(1, 0), derivative(0, 1)], axis=1))
+        found.append(scale * jnp.stack([jet[0][1], jet[1][0]], axis=1))
     if order >= 2:
-        mixed = derivative(1, 1)
-        entries = [derivative(2, 0), mixed, mixed, derivative(0, 2)]
-        found.append(jnp.stack(entries, axis=1).reshape(-1, 2, 2, 2))
+        entries = [2.0 * jet[0][2], jet[1][1], jet[1][1], 2.0 * jet[2][0]]
+        bends = scale**2 * jnp.stack(entries, axis=1)
+        found.append(bends.reshape(-1, 2, 2, 2))
     return tuple(found)
 
 
-def _polynomials(u: jax.Array, order: int) -> list[list[jax.Array]]:
-    """Chebyshev polynomials at `u`, and their derivatives up to an order."""
-    zero, one = jnp.zeros_like(u), jnp.ones_like(u)
-    found = [[one, u], [zero, one], [zero, zero]][: order + 1]
-    for _ in range(_NODES - 2):
-        for k in reversed(range(order + 1)):
-            # The k-th derivative of T_n+1 = 2 u T_n - T_n-1.
-            latest = 2.0 * u * found[k][-1] - found[k][-2]
-            if k > 0:
-                latest = latest + 2.0 * k * found[k - 1][-1]
-            found[k].append(latest)
+def _taken(array: jax.Array, *indices: jax.Array) -> jax.Array:
+    """`array[indices]`, which nothing needs to check."""
+    place = array.at[indices]
+    return place.get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def _horner(coefficients: list[jax.Array], u: jax.Array, order: int) -> list[jax.Array]:
+    """A polynomial in `u`; its derivatives up to an order k, divided by k!."""
+    found = [coefficients[-1]] + order * [jnp.zeros_like(coefficients[-1])]
+    for coefficient in reversed(coefficients[:-1]):
+        for k in reversed(range(1, order + 1)):
+            found[k] = found[k] * u + found[k - 1]
+        found[0] = found[0] * u + coefficient
     return found
-
-
-def _combined(factors: list[jax.Array], rows: jax.Array) -> jax.Array:
-    """Sums over the second axis of `rows`, with a factor for each of its entries."""
-    terms = [factor[:, None] * rows[:, k] for k, factor in enumerate(factors)]
-    return sum(terms[1:], terms[0])
