@@ -144,18 +144,6 @@ class LocalDiagonalMetric(Metric):
         source = self._sums if self._table is None else self._table
         return self.center, self.sigma, self.rho, source
 
-    def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Tensors, slopes and the curvature's second derivatives from one sum."""
-        scaled = (points - self.center) / self.sigma
-        variances, slopes, bends = variance_derivatives(scaled, self._parts[3], 2)
-        tensors = 1.0 / (self.sigma**2 * variances + self.rho)
-        # Derivatives of 1 / h, with h in units of sigma^2 and x in units of sigma.
-        falls = self.sigma * slopes * tensors[:, None] ** 2
-        steep = jnp.stack([slopes[:, 1, 0], slopes[:, 0, 1]], axis=1)
-        across = jnp.stack([bends[:, 1, 1, 0], bends[:, 0, 0, 1]], axis=1)
-        turns = 2.0 * (self.sigma * steep) ** 2 * tensors**3 - across * tensors**2
-        return tensors, -falls, jnp.sum(turns, axis=1)
-
     def __repr__(self) -> str:
         return (
             f"LocalDiagonalMetric(data of shape {self.data.shape}, "
@@ -214,7 +202,8 @@ def _tensors(points: jax.Array, parts: Any) -> jax.Array:
 
 @_tensors.defjvp
 def _tensors_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    tensors, slopes = _jet(*primals, 1)
+    points, parts = primals
+    tensors, slopes = _jet(points, parts, 1)
     # Not a product of matrices: a batch of tiny ones is slow.
     return tensors, jnp.sum(tangents[0][:, :, None] * slopes, axis=1)
 
