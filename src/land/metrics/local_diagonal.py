@@ -204,8 +204,10 @@ def _tensors(points: jax.Array, parts: Any) -> jax.Array:
 def _tensors_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
     points, parts = primals
     tensors, slopes = _jet(points, parts, 1)
-    # Not a product of matrices: a batch of tiny ones is slow.
-    return tensors, jnp.sum(tangents[0][:, :, None] * slopes, axis=1)
+    # Neither products of tiny matrices nor sums over a short axis: both are slow.
+    ways = jnp.split(tangents[0], points.shape[1], axis=1)
+    terms = [way * slopes[:, axis] for axis, way in enumerate(ways)]
+    return tensors, sum(terms[1:], terms[0])
 
 
 def _rebuild(
