@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.common import Column, Table, in_fresh_process
 
 SIZES, QUICK_SIZES = (1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000)
-FORMS = ("all data", "neighbours", "table")
+FORMS = ("all data", "table")
 # Of the sum over all data only what ends within minutes.
 MOST_IN_FULL = 10_000
 # Data in a square as wide as sigma = 1, and rho as a share of the local variance.
@@ -59,10 +59,7 @@ def main(n: int, form: str, quick: bool) -> None:
     """The fresh process: one row."""
     import land
     from benchmarks.memory import peak_gib
-    from land.metrics import local_diagonal
 
-    if form == "all data":
-        local_diagonal.neighbour_blocks = lambda *_: None
     rng = np.random.default_rng(0)
     data = (rng.random((n, 2)) - 0.5) * np.sqrt(n / DENSITY)
     n_targets = QUICK_MAPS if quick else N_TARGETS
@@ -82,7 +79,7 @@ def main(n: int, form: str, quick: bool) -> None:
     exp_s = _best(lambda: land.exp_map(metric, np.zeros(2), tangents))
     report = {
         "n_data": n,
-        "sum": _form(metric),
+        "sum": "table" if metric.is_tabulated else "all data",
         "build_s": built - start,
         "graph_s": first - built,
         "log_ms": 1e3 * log_s / n_targets,
@@ -91,15 +88,6 @@ def main(n: int, form: str, quick: bool) -> None:
         "peak_gib": peak_gib(),
     }
     print(json.dumps(report))
-
-
-def _form(metric) -> str:
-    """How the metric sums over the data."""
-    from land.metrics.neighbours import Blocks
-
-    if metric._table is not None:
-        return "table"
-    return "neighbours" if isinstance(metric._sums, Blocks) else "all data"
 
 
 def _best(function) -> float:

@@ -51,14 +51,6 @@ class Metric(abc.ABC):
         """
         return None
 
-    @property
-    def has_cheap_curvature(self) -> bool:
-        """Whether second derivatives of the tensor cost little more than first ones.
-
-        Newton's method needs them, descent does not.
-        """
-        return True
-
     def tabulated(self) -> Metric:
         """The same metric in a form that is faster for many geodesics, or itself."""
         return self
@@ -100,28 +92,6 @@ class Metric(abc.ABC):
 
         bends, (slopes, found) = jax.jacfwd(slope, has_aux=True)(point)
         return found, jnp.moveaxis(slopes, -1, 0), jnp.moveaxis(bends, (-1, -2), (0, 1))
-
-    def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """What the Gauss curvature needs of a metric in the plane.
-
-        Tensors E, F, G (n, 2) or (n, 2, 2); their derivatives in either coordinate, on
-        a new second axis; and the second derivatives E_yy - 2 F_xy + G_xx, (n,).
-        """
-        along_x, along_y = (jnp.broadcast_to(way, points.shape) for way in jnp.eye(2))
-
-        def slope(where: jax.Array, way: jax.Array) -> jax.Array:
-            return jax.jvp(self.tensor_batch, (where,), (way,))[1]
-
-        def second(way: jax.Array, again: jax.Array) -> jax.Array:
-            return jax.jvp(lambda where: slope(where, way), (points,), (again,))[1]
-
-        tensors = self.tensor_batch(points)
-        slopes = jnp.stack([slope(points, along_x), slope(points, along_y)], axis=1)
-        if tensors.ndim == 2:
-            across = second(along_y, along_y)[:, 0] + second(along_x, along_x)[:, 1]
-            return tensors, slopes, across
-        across = second(along_y, along_y)[:, 0, 0] + second(along_x, along_x)[:, 1, 1]
-        return tensors, slopes, across - 2.0 * second(along_x, along_y)[:, 0, 1]
 
     # Public, NumPy-valued views with any leading batch axes.
 

@@ -12,16 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_points, check_positive
 from land.metrics.base import Metric
-from land.metrics.neighbours import Blocks, cut_off, neighbour_blocks
-from land.metrics.table import VarianceTable, variance_table
-from land.metrics.variances import (
-    MOMENT_DIMENSIONS,
-    AllData,
-    Source,
-    all_data,
-    local_variances,
-    variance_derivatives,
-)
+from land.metrics.table import VarianceTable, cut_off, variance_table
+from land.metrics.variances import MOMENT_DIMENSIONS, all_data, variance_derivatives
 
 Array = NDArray[np.float64]
 
@@ -52,16 +44,6 @@ class LocalDiagonalMetric(Metric):
 
     Notes
     -----
-    With many data the sums leave out those farther than R sigma, where
-
-        N sigma^2 (R^2 + 3)^2 exp(-R^2 / 2) = 1e-13 rho.
-
-    The tensor, and the first and second derivatives of h in units of sigma, are then
-    wrong by at most 1e-13 of h (`land.metrics.neighbours.cut_off` has the derivation);
-    rounding comes on top, as in the sum over all data. R is about 10 in practice. Up to
-    4096 data, in more than 6 dimensions, and wherever most data are within reach
-    anyway, the sum is over all of them.
-
     In the plane, `tabulated` makes geodesics among many data faster.
 
     Examples
@@ -79,16 +61,10 @@ class LocalDiagonalMetric(Metric):
         self.rho = check_positive("rho", rho)
         self.dim = self.data.shape[1]
         self.center = self.data.mean(axis=0)
-        self._sums: AllData | Blocks
         self._table: VarianceTable | None = None
-        # Coordinates in units of sigma about the centre: the expanded squares below
-        # then lose as few digits as they can.
-        scaled = (self.data - self.center) / self.sigma
-        blocks = None
-        if self.dim <= MOMENT_DIMENSIONS:
-            reach = cut_off(len(scaled), self.sigma, self.rho)
-            blocks = neighbour_blocks(scaled, reach)
-        self._sums = all_data(scaled) if blocks is None else blocks
+        # Coordinates in units of sigma about the centre: expanded squares then lose as
+        # few digits as they can.
+        self._sums: Any = all_data((self.data - self.center) / self.sigma)
 
     @property
     def landmarks(self) -> Array:
@@ -99,11 +75,6 @@ class LocalDiagonalMetric(Metric):
     def resolution(self) -> float:
         """The width of the kernel."""
         return self.sigma
-
-    @property
-    def has_cheap_curvature(self) -> bool:
-        """Not if neighbours are looked for."""
-        return not isinstance(self._source, Blocks)
 
     def tabulated(self) -> LocalDiagonalMetric:
         """The same metric, its sums over the data from a table of polynomials.
@@ -149,47 +120,29 @@ class LocalDiagonalMetric(Metric):
 
     def tensor_at(self, point: jax.Array) -> jax.Array:
         """The paper's formula, as printed, for one point."""
-        data, present = self._sums.all_data()
+        data, present = self._sums.rows[:, : self.dim], self._sums.columns[:, 0]
         offsets = (data - (point - self.center) / self.sigma) * self.sigma
         weights = present * jnp.exp(-0.5 * jnp.sum((offsets / self.sigma) ** 2, axis=1))
         return 1.0 / (weights @ offsets**2 + self.rho)
 
     def tensor_batch(self, points: jax.Array) -> jax.Array:
         """All points at once, as matrix products over blocks that fit the cache."""
-        scaled = (points - self.center) / self.sigma
-        variances = local_variances(scaled, self._source)
-        return 1.0 / (self.sigma**2 * variances + self.rho)
+        if self.dim > MOMENT_DIMENSIONS:
+            return _jet(points, self._parts, 0)[0]
+        return _tensors(points, self._parts)
 
     def jet_batch(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Tensors and derivatives of 1 / h by those of h, which come from one sum."""
-        if self.dim > MOMENT_DIMENSIONS:
-            # One at a time: there are D^2 numbers for each datum.
-            jets: tuple[jax.Array, ...] = jax.lax.map(self.jet_at, points)
-            return jets[0], jets[1], jets[2]
-        scaled = (points - self.center) / self.sigma
-        variances, slopes, bends = variance_derivatives(scaled, self._source, 2)
-        tensors = 1.0 / (self.sigma**2 * variances + self.rho)
-        # The derivatives are in units of sigma.
-        slopes, squares = self.sigma * slopes, tensors[:, None] ** 2
-        falls = slopes * squares
-        steep = 2.0 * tensors[:, None, None] * falls[:, :, None] * slopes[:, None]
-        return tensors, -falls, steep - bends * squares[:, None]
-
-    def plane_jet(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Tensors, slopes and the curvature's second derivatives from one sum."""
-        scaled = (points - self.center) / self.sigma
-        variances, slopes, bends = variance_derivatives(scaled, self._source, 2)
-        tensors = 1.0 / (self.sigma**2 * variances + self.rho)
-        # Derivatives of 1 / h, with h in units of sigma^2 and x in units of sigma.
-        falls = self.sigma * slopes * tensors[:, None] ** 2
-        steep = jnp.stack([slopes[:, 1, 0], slopes[:, 0, 1]], axis=1)
-        across = jnp.stack([bends[:, 1, 1, 0], bends[:, 0, 0, 1]], axis=1)
-        turns = 2.0 * (self.sigma * steep) ** 2 * tensors**3 - across * tensors**2
-        return tensors, -falls, jnp.sum(turns, axis=1)
+        if self.dim > MOMENT_DIMENSIONS:  # one at a time: D^2 numbers for each datum
+            tensors, slopes, bends = jax.lax.map(self.jet_at, points)
+        else:
+            tensors, slopes, bends = _jet(points, self._parts, 2)
+        return tensors, slopes, bends
 
     @property
-    def _source(self) -> Source:
-        return self._sums if self._table is None else self._table
+    def _parts(self) -> tuple[Any, ...]:
+        source = self._sums if self._table is None else self._table
+        return self.center, self.sigma, self.rho, source
 
     def __repr__(self) -> str:
         return (
@@ -221,6 +174,40 @@ class LocalDiagonalMetric(Metric):
         metric.center, metric.sigma, metric.rho, metric._sums, metric._table = leaves
         metric.__dict__["_leaves"] = leaves
         return metric
+
+
+def _jet(points: jax.Array, parts: Any, order: int) -> tuple[jax.Array, ...]:
+    """Tensors and their derivatives up to an order."""
+    center, sigma, rho, source = parts
+    found = variance_derivatives((points - center) / sigma, source, order)
+    tensors = 1.0 / (sigma**2 * found[0] + rho)
+    if order == 0:
+        return (tensors,)
+    # Derivatives of h are in units of sigma.
+    slopes, squares = sigma * found[1], tensors[:, None] ** 2
+    falls = -slopes * squares
+    if order == 1:
+        return tensors, falls
+    steep = 2.0 * tensors[:, None, None] * falls[:, :, None] * slopes[:, None]
+    return tensors, falls, -steep - found[2] * squares[:, None]
+
+
+# Metrics are differentiated in the points only.
+
+
+@jax.custom_jvp
+def _tensors(points: jax.Array, parts: Any) -> jax.Array:
+    return _jet(points, parts, 0)[0]
+
+
+@_tensors.defjvp
+def _tensors_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    points, parts = primals
+    tensors, slopes = _jet(points, parts, 1)
+    # Neither products of tiny matrices nor sums over a short axis: both are slow.
+    ways = jnp.split(tangents[0], points.shape[1], axis=1)
+    terms = [way * slopes[:, axis] for axis, way in enumerate(ways)]
+    return tensors, sum(terms[1:], terms[0])
 
 
 def _rebuild(

@@ -35,6 +35,10 @@ _MOST_CELLS, _MOST_PLACES = 100_000, 2**22
 # Local variances of a cell may differ by this factor: rounding is relative to the
 # largest of them.
 _MOST_CONTRAST = 1e3
+# What is left out, relative to the local variance: what the solvers take for rounding.
+TOLERANCE = 1e-13
+# The exponential of anything less is zero.
+_UNDERFLOW = -745.2
 # Few shapes, so that similar tables share a compilation.
 _SHAPES = 256
 
@@ -50,6 +54,27 @@ class VarianceTable(NamedTuple):
     # (slots * parts in x * parts in y, 2 * powers), columns (power, d); the variables
     # go from -1 to 1 on each part
     coefficients: Any
+
+
+def cut_off(n: int, sigma: float, rho: float) -> float:
+    """Distance, in units of sigma, beyond which data may be left out.
+
+    A datum at distance r sigma adds at most sigma^2 g(r), with
+    g(r) = (r^2 + 3)^2 exp(-r^2 / 2), to h_d, and to its first and second derivatives
+    times sigma and sigma^2: their terms are exp(-r^2 / 2) times r^2, r^3 + 2 r and
+    r^4 + 5 r^2 + 2 at most. Beyond r = 1, g decreases, so that without the data farther
+    than R sigma each of the three is wrong by at most N sigma^2 g(R). As h is nowhere
+    less than rho, the error relative to h is less than `TOLERANCE` where
+
+        N sigma^2 g(R) = TOLERANCE rho.
+
+    The extent of the data does not matter: N bounds how many can be in the tail.
+    """
+    excess = np.log(n) + 2.0 * np.log(sigma) - np.log(rho) - np.log(TOLERANCE)
+    square = 1.0
+    for _ in range(100):  # a contraction wherever it exceeds one
+        square = max(1.0, 2.0 * excess + 4.0 * np.log(square + 3.0))
+    return float(np.sqrt(min(square, -2.0 * _UNDERFLOW)))
 
 
 def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | None:
@@ -133,11 +158,9 @@ def variances_from_table(
     cells, parts = fine // _PARTS, fine % _PARTS
     slots = jnp.where(inside, _taken(table.slots, cells[:, 0], cells[:, 1]), 0)
     index = (slots * _PARTS + parts[:, 0]) * _PARTS + parts[:, 1]
-    # Barriers: fused with what follows, the same rows would be fetched many times.
-    barrier: Any = jax.lax.optimization_barrier
-    index, away = barrier((index, 2.0 * (places - corners) - 1.0))
+    rows = _taken(table.coefficients, index).reshape(-1, len(_POWERS), 2)
+    away = 2.0 * (places - corners) - 1.0
     x, y = away[:, :1], away[:, 1:]
-    rows = barrier(_taken(table.coefficients, index)).reshape(-1, len(_POWERS), 2)
     in_y = []
     for a in range(_TERMS):
         first = _POWERS.index((a, 0))

@@ -1,56 +1,30 @@
-"""Neighbours instead of all data, tables instead of sums: the same, only faster."""
+"""Tables instead of sums: the same, only faster."""
 
-import dataclasses
 import functools
 import pickle
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import land
-from land.geodesics.equation import acceleration_and_tensor, jacobi_acceleration
-from land.metrics import LocalDiagonalMetric, local_diagonal, neighbours
-from land.metrics.table import VarianceTable
+from land.metrics import LocalDiagonalMetric
+from land.metrics.table import TOLERANCE, cut_off
+from land.metrics.variances import variance_derivatives
 
 RNG = np.random.default_rng(0)
-BOUND = 1e-10
-
-
-def full(data, sigma, rho):
-    """The metric as a sum over all data."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_diagonal, "neighbour_blocks", lambda *_: None)
-        return LocalDiagonalMetric(data, sigma, rho)
-
-
-def nearby(data, sigma, rho):
-    """The metric as a sum over neighbours, whether or not that pays."""
-    with pytest.MonkeyPatch.context() as patch:
-        no_few = dataclasses.replace(neighbours.device(), few_data=0)
-        patch.setattr(neighbours, "device", lambda: no_few)
-        patch.setattr(neighbours, "_COST", 0.0)
-        metric = LocalDiagonalMetric(data, sigma, rho)
-    assert isinstance(metric._sums, neighbours.Blocks)
-    return metric
+# For values, first and second derivatives (land.metrics.table).
+BOUNDS = (1e-9, 1e-7, 1e-5)
 
 
 def tabulated(data, sigma, rho):
     """The metric with a table of the sums."""
-    metric = full(data, sigma, rho).tabulated()
+    metric = LocalDiagonalMetric(data, sigma, rho).tabulated()
     if not metric.is_tabulated:  # some data sets with a wide sigma
         pytest.skip("there is no table for these")
     return metric
-
-
-# For values, first and second derivatives; tables promise less (land.metrics.table).
-BOUNDS = {nearby: (BOUND, BOUND, BOUND), tabulated: (1e-9, 1e-7, 1e-5)}
-# For values on data that are not extreme: rounding, or what a table has.
-CLOSE = {nearby: 1e-12, tabulated: 1e-9}
-FORMS = pytest.mark.parametrize("form", [nearby, tabulated])
 
 
 def exactly(metric, points):
@@ -83,40 +57,33 @@ def exactly(metric, points):
 
 
 @jax.jit
+def derivatives(points, source):
+    return variance_derivatives(points, source, 2)
+
+
 def local_variances(metric, points):
-    """The same from the metric, in forward mode."""
-
-    def variances(points):
-        return 1.0 / metric.tensor_batch(points)
-
-    def derivatives(function, points):
-        def along(way):
-            ways = jnp.broadcast_to(metric.sigma * way, points.shape)
-            return jax.jvp(function, (points,), (ways,))[1]
-
-        return jax.vmap(along, out_axes=1)(jnp.eye(metric.dim))
-
-    def slopes(points):
-        return derivatives(variances, points)
-
-    return variances(points), slopes(points), derivatives(slopes, points)
+    """The same from the metric."""
+    metric, center = metric.centred()
+    scaled = (points - center - metric.center) / metric.sigma
+    with jax.enable_x64(True):
+        found = derivatives(scaled, metric._parts[3])
+    values, *others = (metric.sigma**2 * np.asarray(part) for part in found)
+    return values + metric.rho, *others
 
 
 def errors(metric, points):
     """Errors of values and derivatives, relative to the local variance.
 
-    Those of tables are relative to the largest one on the same polynomial, which is
-    half a sigma wide.
+    Those of tables are relative to the largest one within half a sigma.
     """
     expected = exactly(metric, points)
     size = expected[0]
-    if isinstance(metric._source, VarianceTable):
+    if metric.is_tabulated:
         ways = 0.5 * metric.sigma * np.stack(np.meshgrid(*2 * [np.linspace(-1, 1, 5)]))
         around = points[:, None] + ways.reshape(2, -1).T
         sizes = exactly(metric, around.reshape(-1, 2))[0]
         size = sizes.reshape(len(points), -1).max(axis=1)[:, None]
-    with jax.enable_x64(True):
-        found = [np.asarray(part) for part in local_variances(metric, points)]
+    found = local_variances(metric, points)
     sizes = (size, size[:, None], size[:, None, None])
     return [
         float(np.max(np.abs(part - exact) / size))
@@ -124,16 +91,17 @@ def errors(metric, points):
     ]
 
 
-def assert_within_bound(form, data, sigma, rho):
+def assert_within_bound(data, sigma, rho):
     """Values and derivatives are those of all data.
 
     Beyond the bound there is rounding, which must not be worse than in the full sum:
     where a rho far below the weights is all that is left, both lose digits.
     """
     points = places(data, sigma)
-    metric, everything = form(data, sigma, rho), full(data, sigma, rho)
+    metric = tabulated(data, sigma, rho)
+    everything = LocalDiagonalMetric(data, sigma, rho)
     found, rounding = errors(metric, points), errors(everything, points)
-    allowed = np.maximum(BOUNDS[form], 3.0 * np.array(rounding))
+    allowed = np.maximum(BOUNDS, 3.0 * np.array(rounding))
     assert (np.array(found) <= allowed).all()
     expected = -0.5 * np.sum(np.log(exactly(metric, points)[0]), axis=1)
     volumes = metric.log_volume(points)
@@ -166,26 +134,17 @@ MAKERS = sorted(name for name in dir(land.datasets) if name.startswith("make_"))
 
 
 FLAT_MAKERS = [name for name in MAKERS if name != "make_s_curve"]  # tables are flat
-PAIRS = [(nearby, name) for name in MAKERS]
-PAIRS += [(tabulated, name) for name in FLAT_MAKERS]
-# A curve and a sheet in space; each of the others takes programs of its own.
-EVERY_TIME = [(nearby, "make_circle"), (nearby, "make_s_curve")]
-EVERY_TIME += [(tabulated, "make_circle")]
 
 
 @pytest.mark.parametrize("width", [0.01, nightly(0.1), nightly(0.5), nightly(3.0)])
 @pytest.mark.parametrize(
-    ("form", "maker"),
-    [
-        pytest.param(*pair, marks=[] if pair in EVERY_TIME else pytest.mark.nightly)
-        for pair in PAIRS
-    ],
+    "maker", [name if name == "make_circle" else nightly(name) for name in FLAT_MAKERS]
 )
-def test_every_data_set(form, maker, width):
+def test_every_data_set(maker, width):
     """From a sigma that separates all data to one wider than all of them."""
     data = dataset(maker)
     sigma = width * np.ptp(data, axis=0).max()
-    assert_within_bound(form, data, sigma, 1e-2 * sigma**2)
+    assert_within_bound(data, sigma, 1e-2 * sigma**2)
 
 
 CLOUD = RNG.standard_normal((700, 2))
@@ -198,44 +157,31 @@ ADVERSARIAL = {
     "on a slanted line": np.linspace(0.0, 50.0, 900)[:, None] * [1.0, -1.0],
     "all within reach": 0.01 * CLOUD,
     "far from the origin": CLOUD + 1e3,
-    "D = 1": 20.0 * RNG.standard_normal((500, 1)),
-    "D = 3": 5.0 * RNG.standard_normal((900, 3)),
-    "D = 5": 3.0 * RNG.standard_normal((900, 5)),
-    "two blocks": CLOUD[:65],
+    "few data": CLOUD[:65],
     "one datum": CLOUD[:1],
 }
-
-
-NIGHTLY = {"D = 5"}
-
-
-@pytest.mark.parametrize("rho", [1.0, nightly(1e-6), 1e-30])
-@pytest.mark.parametrize(
-    "name", [nightly(name) if name in NIGHTLY else name for name in ADVERSARIAL]
-)
-def test_adversarial_data_nearby(name, rho):
-    """With a tiny rho the tails are all there is, many sigma away."""
-    assert_within_bound(nearby, ADVERSARIAL[name], 0.7, rho)
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "one outlier",
-        "two blocks",
+        "few data",
+        "far from the origin",
         *map(nightly, ("duplicates", "one point", "all within reach")),
-        *map(nightly, ("on a line", "on a slanted line")),
+        *map(nightly, ("on a line", "on a slanted line", "one datum")),
+        *map(nightly, ("many outliers",)),
     ],
 )
-def test_adversarial_data_tabulated(name):
+def test_adversarial_data(name):
     """Those that have tables; each has a shape, and takes programs, of its own."""
-    assert_within_bound(tabulated, ADVERSARIAL[name], 0.7, 1.0)
+    assert_within_bound(ADVERSARIAL[name], 0.7, 1.0)
 
 
 @functools.cache
-def spread_out(form):
+def spread_out():
     """The metric of a cloud that is many sigma wide."""
-    return form(10.0 * CLOUD, 0.5, 0.1)
+    return tabulated(10.0 * CLOUD, 0.5, 0.1)
 
 
 # The metric is an argument: a table that is part of the program takes long to compile.
@@ -243,20 +189,18 @@ tensors = jax.jit(lambda metric, points: metric.tensor_batch(points))
 
 
 @pytest.mark.parametrize("n", [1, 17, 511, 512, 530])
-@FORMS
-def test_any_number_of_points(form, n):
-    metric = spread_out(form)
+def test_any_number_of_points(n):
+    metric = spread_out()
     points = 12.0 * np.random.default_rng(n).standard_normal((n, 2))
     with jax.enable_x64(True):
         found = np.asarray(tensors(metric, points))
     exact = exactly(metric, points)[0]
-    np.testing.assert_allclose(1.0 / found, exact, rtol=CLOSE[form])
+    np.testing.assert_allclose(1.0 / found, exact, rtol=BOUNDS[0])
 
 
-@FORMS
-def test_what_is_not_finite_stays_alone(form):
+def test_what_is_not_finite_stays_alone():
     """A point that got lost is lost, and its neighbours in the batch are not."""
-    metric = spread_out(form)
+    metric = spread_out()
     points = 5.0 * np.random.default_rng(0).standard_normal((100, 2))
     expected = 1.0 / exactly(metric, points)[0]
     points[::7, 0], points[1::7, 1], points[2::7] = np.nan, np.inf, -np.inf
@@ -264,23 +208,14 @@ def test_what_is_not_finite_stays_alone(form):
     with jax.enable_x64(True):
         found = np.asarray(tensors(metric, points))
     assert np.isnan(found[lost]).any(axis=1).all()
-    np.testing.assert_allclose(found[~lost], expected[~lost], rtol=CLOSE[form])
+    np.testing.assert_allclose(found[~lost], expected[~lost], rtol=BOUNDS[0])
 
 
 @pytest.mark.parametrize("distance", [50.0, 1e8, 1e100])
-@FORMS
-def test_far_away_nothing_is_left_but_rho(form, distance):
-    metric = form(CLOUD, 0.5, 0.1)
+def test_far_away_nothing_is_left_but_rho(distance):
+    metric = tabulated(CLOUD, 0.5, 0.1)
     points = distance * np.random.default_rng(0).standard_normal((20, 2))
     np.testing.assert_array_equal(metric.host_tensors(points), 1.0 / 0.1)
-
-
-def test_the_formula_for_one_point_takes_all_data():
-    metric = nearby(10.0 * CLOUD[:99], 0.5, 0.1)
-    points = 10.0 * CLOUD[:50]
-    with jax.enable_x64(True):
-        single = jax.jit(jax.vmap(metric.tensor_at))(points)
-    np.testing.assert_allclose(metric.host_tensors(points), single, rtol=1e-12)
 
 
 @given(
@@ -292,67 +227,18 @@ def test_the_cut_off_keeps_its_promise(n, log_sigma, log_share):
     """All N data just out of reach still add less than the tolerance."""
     sigma = np.exp(log_sigma)
     rho = sigma**2 * np.exp(log_share)
-    r = neighbours.cut_off(n, sigma, rho)
+    r = cut_off(n, sigma, rho)
     assert r >= 1.0
     tail = np.exp(-0.5 * r**2)
     for term in (r**2, r**3 + 2.0 * r, r**4 + 5.0 * r**2 + 2.0):
         left_out = n * np.exp(-log_share) * term * tail
-        assert left_out <= (1.0 + 1e-9) * neighbours.TOLERANCE or r**2 > 1490.0
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3, 4])
-def test_blocks_hold_the_data(dim):
-    data = np.random.default_rng(dim).standard_normal((7001, dim))
-    blocks = nearby(data, 0.1, 0.1)._sums
-    with jax.enable_x64(True):
-        held, present = (np.asarray(part) for part in blocks.all_data())
-    scaled = (data - data.mean(axis=0)) / 0.1
-    np.testing.assert_allclose(
-        np.sort(held[present], axis=0), np.sort(scaled, axis=0), atol=1e-12
-    )
-    low, high = blocks.low.reshape(-1, dim), blocks.high.reshape(-1, dim)
-    owner = np.arange(len(held)) // (len(held) // len(low))
-    inside = (held >= low[owner] - 1e-9) & (held <= high[owner] + 1e-9)
-    assert inside[present].all()
-
-
-@pytest.mark.parametrize(("dim", "digits"), [(1, 8), (2, 8), (3, 4), (4, 3)])
-def test_neighbours_along_the_curve_are_neighbours(monkeypatch, dim, digits):
-    """Steps from cell to cell of a Hilbert curve through all cells have length one."""
-    monkeypatch.setattr(neighbours, "_DIGITS", digits)
-    cells = np.stack(np.meshgrid(*[np.arange(2**digits)] * dim), -1).reshape(-1, dim)
-    with jax.enable_x64(True):
-        order = jnp.argsort(neighbours._along_hilbert_curve(cells.astype(float)))
-    steps = np.abs(np.diff(cells[np.asarray(order)], axis=0)).sum(axis=1)
-    assert (steps == 1).all()
-
-
-# Where it pays, and what comes of it.
+        assert left_out <= (1.0 + 1e-9) * TOLERANCE or r**2 > 1490.0
 
 
 def plane(n, dim=2, seed=0):
     """Uniform data, three in a cube as wide as sigma = 1."""
     rng = np.random.default_rng(seed)
     return (n / 3.0) ** (1.0 / dim) * rng.random((n, dim))
-
-
-CHOICES = {
-    "few data": (plane(1000), 1.0, False),
-    "many data": (plane(20_000), 1.0, True),
-    "wide kernel": (plane(20_000), 30.0, False),
-    "line": (plane(20_000, dim=1), 1.0, True),
-    "D = 5": (plane(20_000, dim=5), 1.0, False),
-    "D = 5, curve": (np.linspace(0, 1000, 20_000)[:, None] * np.ones(5), 1.0, True),
-    "D = 50": (plane(5000, dim=50), 1.0, False),
-}
-
-
-@pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES.keys())
-def test_chosen_where_it_pays(choice):
-    data, sigma, pays = choice
-    metric = LocalDiagonalMetric(data, sigma, 1.0)
-    assert isinstance(metric._sums, neighbours.Blocks) == pays
-    assert metric.has_cheap_curvature == (not pays)
 
 
 TABLES = {
@@ -393,30 +279,14 @@ def test_copies_make_tables_of_their_own(center):
         np.testing.assert_array_equal(own, other)
 
 
-@pytest.fixture(scope="module", params=[nearby, tabulated])
-def arc(request):
-    """A metric of many data in full and in another form, and points on its arc."""
+@pytest.fixture(scope="module")
+def arc():
+    """A metric of many data in full and from a table, and points on its arc."""
     data = land.datasets.make_half_ellipse(2000, n_centers=None, random_state=0)
-    metrics = [make(data, 0.15, 0.01) for make in (full, request.param)]
+    metric = LocalDiagonalMetric(data, 0.15, 0.01)
     order = np.argsort(np.linalg.norm(data - [0.0, 1.5], axis=1))
     # Not far away: every doubling of the mesh is another compilation.
-    return *metrics, data[order[0]], data[order[100:600:100]]
-
-
-def test_the_equation_is_the_same(arc):
-    everything, other, _, points = arc
-    rng = np.random.default_rng(0)
-    ways = rng.standard_normal(points.shape)
-    fields, field_ways = rng.standard_normal((2, len(points), 2, 2))
-    evaluate = jax.jit(jacobi_acceleration)
-    with jax.enable_x64(True):
-        expected = evaluate(everything, points, ways, fields, field_ways)
-        found = evaluate(other, points, ways, fields, field_ways)
-        tensors = jax.jit(acceleration_and_tensor)(other, points, ways)[1]
-    slack = 1e-6 if other.is_tabulated else 1e-9  # fields need second derivatives
-    for part, exact in zip(found, expected, strict=True):
-        np.testing.assert_allclose(part, exact, rtol=slack, atol=slack)
-    np.testing.assert_array_equal(tensors, found[2])
+    return metric, metric.tabulated(), data[order[0]], data[order[100:600:100]]
 
 
 @pytest.mark.slow
@@ -444,13 +314,13 @@ def test_constants_are_the_same(arc):
     assert values[1].value == pytest.approx(values[0].value, abs=1e-8)
 
 
-def test_similar_metrics_share_a_compilation(count_compilations):
-    counts = count_compilations("""
-for n, sigma in ((9000, 1.0), (9100, 1.1), (9500, 0.9)):
-    data = (n / 3.0) ** 0.5 * np.random.default_rng(n).random((n, 2))
-    metric = land.metrics.LocalDiagonalMetric(data, sigma, 1.0)
-    assert type(metric._sums).__name__ == "Blocks"
-    counts[n] = count(land.exp_map, metric, data[0], np.eye(2))
+@pytest.mark.parametrize("form", ["metric", "metric.tabulated()"])
+def test_similar_metrics_share_a_compilation(count_compilations, form):
+    counts = count_compilations(f"""
+data = 22.0 * np.random.default_rng(0).random((1500, 2))
+for n, sigma in ((1490, 1.0), (1491, 1.001), (1500, 1.0)):
+    metric = land.metrics.LocalDiagonalMetric(data[:n], sigma, 1.0)
+    counts[n] = count({form}.host_jets, data[:5])
 """)
     first, *others = (sum(each.values()) for each in counts.values())
     assert first >= 1
