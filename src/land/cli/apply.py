@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from land.cli.console import CommandError, Console
 from land.cli.models import load_model, model_text, read_for_model
 from land.cli.tables import FIGURES, TABLES, check_output, deliver
+from land.estimators.density import information_criteria
 
 
 def score(options: argparse.Namespace, console: Console) -> int:
@@ -19,17 +19,13 @@ def score(options: argparse.Namespace, console: Console) -> int:
     stored, data = read_for_model(options, console)
     with console.counting(f"scoring {len(data.X)} rows"):
         values = stored.log_density(data.X, options.measure)
-    total, n_parameters = float(values.sum()), stored.model.n_parameters_
-    result = {
-        "rows": len(values),
-        "measure": options.measure,
-        "mean_log_density": total / len(values),
-        "aic": 2.0 * n_parameters - 2.0 * total,
-        "bic": math.log(len(values)) * n_parameters - 2.0 * total,
-        "failed_rows": int(np.isnan(values).sum()),
-    }
+    n, total = len(values), float(values.sum())
+    result: dict[str, Any] = {"rows": n, "measure": options.measure}
+    result["mean_log_density"] = total / n
+    result |= information_criteria(total, stored.model.n_parameters_, n)
+    result["failed_rows"] = int(np.isnan(values).sum())
     text = (
-        f"{len(values)} rows: mean log density {result['mean_log_density']:.6g}, "
+        f"{n} rows: mean log density {result['mean_log_density']:.6g}, "
         f"AIC {result['aic']:.6g}, BIC {result['bic']:.6g}"
     )
     gaussian = None
@@ -46,33 +42,29 @@ def score(options: argparse.Namespace, console: Console) -> int:
 
 
 def predict(options: argparse.Namespace, console: Console) -> int:
-    """Clusters of rows."""
+    """Clusters of rows, with responsibilities or distances."""
     check_output(options.output, TABLES)
     stored, data = read_for_model(options, console)
+    model, name = stored.model, "responsibility"
     with console.counting(f"assigning {len(data.X)} rows"):
-        found = _assigned(stored.model, stored.to_model(data.X))
-    sizes = np.bincount(found["component"], minlength=len(stored.means())).tolist()
-    result: dict[str, Any] = {"rows": len(data.X), "sizes": sizes}
-    result |= data.agreement(found["component"])
+        points = stored.to_model(data.X)
+        if hasattr(model, "transform"):
+            values, name = model.transform(points), "distance"
+            components = np.argmin(np.nan_to_num(values, nan=np.inf), axis=1)
+        else:
+            values = np.ones((len(points), 1))
+            if hasattr(model, "predict_proba"):
+                values = model.predict_proba(points)
+            components = np.argmax(values, axis=1)
+    sizes = np.bincount(components, minlength=values.shape[1]).tolist()
+    result = {"rows": len(points), "sizes": sizes} | data.agreement(components)
     text = "rows in each component: " + ", ".join(str(size) for size in sizes)
     if "f_measure" in result:
         text += f"; F-measure against {result['label']}: {result['f_measure']:.4f}"
-    columns = data.columns(options.with_data) | found
+    columns = data.columns(options.with_data) | {"component": components}
+    columns |= {f"{name}_{k}": column for k, column in enumerate(values.T)}
     deliver(options, console, columns, result, "components", text)
     return 0
-
-
-def _assigned(model: Any, points: np.ndarray) -> dict[str, Any]:
-    """Columns of the output: component, and responsibilities or distances."""
-    if hasattr(model, "transform"):
-        values, name = model.transform(points), "distance"
-        components = np.argmin(np.nan_to_num(values, nan=np.inf), axis=1)
-    else:
-        mixture, name = hasattr(model, "predict_proba"), "responsibility"
-        values = model.predict_proba(points) if mixture else np.ones((len(points), 1))
-        components = np.argmax(values, axis=1)
-    columns = {f"{name}_{k}": column for k, column in enumerate(values.T)}
-    return {"component": components} | columns
 
 
 def sample(options: argparse.Namespace, console: Console) -> int:
@@ -88,8 +80,8 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     columns = dict(zip(stored.columns, stored.to_data(points).T, strict=True))
     if len(stored.means()) > 1:
         columns["component_" if "component" in columns else "component"] = components
-    what = f"{len(points)} points"
-    deliver(options, console, columns, {"points": len(points)}, what)
+    n = len(points)
+    deliver(options, console, columns, {"points": n}, f"{n} points")
     return 0
 
 

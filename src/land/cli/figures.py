@@ -13,8 +13,8 @@ from land.cli.console import CommandError
 from land.cli.data import LIMITS
 from land.cli.models import StoredModel
 from land.estimators.archive import replacing
+from land.plotting.components import MOST_SHOWN
 from land.plotting.sheet import component_legend, sheet
-from land.plotting.space import MOST_SHOWN
 
 _LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
 # Ratio of extents from which a figure to scale would be a thin line.

@@ -1,9 +1,9 @@
 """One file with a JSON header and plain arrays, read without trusting it.
 
 The file is a zip archive, which `numpy.load` and every unzip can open: ``header.json``
-and one ``NAME.npy`` for each array, all stored as they are. Nothing is compressed, so
-no member can be larger than the file; nothing is pickled, so nothing can be executed;
-nothing is extracted, so names of members lead nowhere.
+and one ``NAME.npy`` for each array. Nothing is compressed, so no member is larger than
+the file; nothing is pickled, so nothing is executed; nothing is extracted, so names of
+members lead nowhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,14 +31,6 @@ _DTYPES = ("<f8", "<i8", "<i4", "|b1")
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """What a file may ask of the reader; models stay far below."""
-
-    members: int = 1000
-    header: int = 2**26  # parsed JSON takes some twenty times the memory of its text
-
-
 class ModelFileError(ValueError):
     """A model file cannot be used; the message says why, in one line."""
 
@@ -48,7 +39,7 @@ def write_archive(
     path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
     """Write header and arrays to `path`, all of them or nothing."""
-    text = json.dumps(header, indent=1).encode()
+    text = json.dumps(header, indent=1, default=_as_list).encode()
     with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
         for name, array in arrays.items():
@@ -59,16 +50,7 @@ def write_archive(
 
 
 def read_archive(path: PathLike) -> tuple[dict[str, Any], Arrays]:
-    """Read what `write_archive` wrote; refuse everything else.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not such an archive, is damaged, or holds anything but a header
-        and plain arrays.
-    OSError
-        If the file cannot be opened.
-    """
+    """Read what `write_archive` wrote; anything else is a `ModelFileError`."""
     name = os.fspath(path)
     with Path(path).open("rb") as stream:
         status = os.fstat(stream.fileno())
@@ -97,8 +79,7 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
     """A stream whose contents take the place of `path` once all is written.
 
     Until then they are in a file of another name in the same folder, which is removed
-    if anything goes wrong. Links are followed; devices and pipes, which cannot be
-    replaced, are written to directly.
+    if anything goes wrong. Links are followed; devices and pipes are written directly.
     """
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
@@ -119,26 +100,29 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
         raise
 
 
+def _as_list(value: Any) -> Any:
+    """NumPy's and JAX's arrays and numbers as JSON has them."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+    return value.tolist()
+
+
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     """Contents of all members; `size` is that of the file."""
-    members, limits = archive.infolist(), _Limits()
+    members = archive.infolist()
     names = [member.filename for member in members]
-    if len(members) > limits.members or len(set(names)) < len(names):
-        raise ModelFileError("too many members, or two of the same name")
+    if len(set(names)) < len(names):
+        raise ModelFileError("it has two members of the same name")
     if _HEADER not in names:
         raise ModelFileError(f"it has no {_HEADER}")
-    for member in members:
-        if member.filename != _HEADER and not member.filename.endswith(".npy"):
-            raise ModelFileError(f"unexpected member {member.filename[:60]!r}")
+    for member, name in zip(members, names, strict=True):
+        if name != _HEADER and not name.endswith(".npy"):
+            raise ModelFileError(f"unexpected member {name[:60]!r}")
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
-            raise ModelFileError(
-                f"member {member.filename[:60]!r} is compressed or encrypted"
-            )
-    if archive.getinfo(_HEADER).file_size > limits.header:
-        raise ModelFileError("the header is too large")
+            raise ModelFileError(f"member {name[:60]!r} is compressed or encrypted")
     if sum(member.file_size for member in members) > size:
         raise ModelFileError("members are larger than the file")
-    return {member.filename: archive.read(member) for member in members}
+    return {name: archive.read(name) for name in names}
 
 
 def _array(content: bytes) -> np.ndarray:

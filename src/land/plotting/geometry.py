@@ -24,14 +24,7 @@ _TIMES = np.linspace(0.0, 1.0, SMOOTH + 1)
 
 
 def plot_data(data: ArrayLike, ax: Axes | None = None, **style) -> PathCollection:
-    """Scatter the data.
-
-    Parameters
-    ----------
-    data : array_like of shape (n, 2)
-    ax, **style
-        See `land.plotting`; of `Axes.scatter`.
-    """
+    """Scatter data of shape (n, 2); `style` of `Axes.scatter`."""
     ax = axes(ax)
     points = check_points("data", data, 2, ndim=2)
     defaults: dict[str, Any] = {"s": 8, "alpha": 0.6, "linewidths": 0, "zorder": 2}
@@ -52,6 +45,8 @@ def plot_metric(
 ) -> QuadMesh:
     """Shade the plane by the volume element: steps in the dark are long.
 
+    Returns the shading, of log sqrt|M|; hand it to `colorbar`.
+
     Parameters
     ----------
     metric : Metric
@@ -62,11 +57,6 @@ def plot_metric(
         Number of points along each axis.
     ax, **style
         See `land.plotting`; of `Axes.pcolormesh`.
-
-    Returns
-    -------
-    QuadMesh
-        The shading, of log sqrt|M|; hand it to `colorbar`.
     """
     if metric.dim != 2:
         raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
