@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How many columns are shown, and which are suspicious."""
-
-    shown: int = 6  # in messages, summaries and figures: a line has room for them
-    unequal: float = 20.0  # ratio of spreads above which columns should be scaled
-    classes: int = 10  # different whole numbers, or words, that may name classes
-
-
-LIMITS = Limits()
+# Columns in messages, summaries and figures: a line has room for them.
+SHOWN = 6
+# Ratio of spreads above which the narrower column hardly counts in distances.
+_UNEQUAL = 20.0
+# Different whole numbers, or words, that may name classes.
+_CLASSES = 10
 # Decimal sign and sign between thousands, other than the usual ones.
 _READINGS = {
     "--thousands ,": (".", ","),
@@ -69,10 +66,7 @@ class Data:
 
 
 def read_data(
-    options: Any,
-    console: Console,
-    expected: list[str] | None = None,
-    usual_label: str | None = None,
+    options: Any, console: Console, expected: Any = None, usual_label: Any = None
 ) -> Data:
     """Read the file of `options.data` and choose its columns.
 
@@ -106,8 +100,8 @@ def read_data(
 
 def listed(names: Sequence[str]) -> str:
     """Names for a message, not too many of them."""
-    rest = len(names) - LIMITS.shown
-    return ", ".join(names[: LIMITS.shown]) + f" and {rest} more" * (rest > 0)
+    rest = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + f" and {rest} more" * (rest > 0)
 
 
 # Which columns.
@@ -255,18 +249,17 @@ def _text_problem(table: pd.DataFrame, name: str, options: Any, ignorable: bool)
     if readings:
         remedy = f"numbers if read with {' or '.join(readings)}"
     elif ignorable:
-        few = words.nunique() <= max(LIMITS.classes, len(words) // 2)
+        few = words.nunique() <= max(_CLASSES, len(words) // 2)
         keep = f"keep it aside with --labels {name!r}, " * few
         remedy = f"{keep}leave it out with --exclude, or all text with --ignore-text"
     return f"column {name!r} holds text, {value[:40]!r} in row {row + 1} ({remedy})"
 
 
 def _is_number(cell: str, decimal: str, thousands: str | None) -> bool:
-    try:
+    with suppress(ValueError):
         to_number(cell, decimal, thousands)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _is_text(column: pd.Series) -> bool:
@@ -281,13 +274,13 @@ def _is_constant(column: pd.Series) -> bool:
 def _is_code(column: pd.Series) -> bool:
     """Whether a column looks like codes of a few classes."""
     values = column[np.isfinite(column)]
-    few = values.nunique() <= min(LIMITS.classes, len(values) // 5)
+    few = values.nunique() <= min(_CLASSES, len(values) // 5)
     return few and bool(np.all(values % 1 == 0.0))
 
 
 def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:
     spreads = X.std(axis=0)
-    if spreads.max() > LIMITS.unequal * spreads.min():
+    if spreads.max() > _UNEQUAL * spreads.min():
         wide, narrow = names[int(spreads.argmax())], names[int(spreads.argmin())]
         console.warn(
             f"column {wide!r} varies {spreads.max() / spreads.min():.2g} times as much "

@@ -27,14 +27,14 @@ from land.cli.console import (
 
 # The module that has the function of that name.
 _MODULES = {
-    "demo": "land.cli.demo",
+    "demo": "land.cli.figures",
     "fit": "land.cli.fit",
-    "score": "land.cli.apply",
-    "predict": "land.cli.apply",
-    "sample": "land.cli.apply",
-    "plot": "land.cli.apply",
+    "score": "land.cli.models",
+    "predict": "land.cli.models",
+    "sample": "land.cli.models",
+    "plot": "land.cli.models",
     "select": "land.cli.fit",
-    "info": "land.cli.apply",
+    "info": "land.cli.models",
     "reproduce": "reproduction.command",  # which only a checkout has
 }
 # The root of the repository where land is installed in place; elsewhere some folder.

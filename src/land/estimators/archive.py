@@ -35,6 +35,12 @@ class ModelFileError(ValueError):
     """A model file cannot be used; the message says why, in one line."""
 
 
+def require(good: Any, otherwise: str) -> None:
+    """Refuse the file with the message `otherwise` unless it is good."""
+    if not good:
+        raise ModelFileError(otherwise)
+
+
 def write_archive(
     path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
@@ -54,14 +60,12 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     name = os.fspath(path)
     with Path(path).open("rb") as stream:
         status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(f"{name} is not a regular file")
+        require(stat.S_ISREG(status.st_mode), f"{name} is not a regular file")
         try:
             with zipfile.ZipFile(stream) as archive:
                 contents = _members(archive, status.st_size)
             header = json.loads(contents.pop(_HEADER))
-            if not isinstance(header, dict):
-                raise ModelFileError("the header is not a JSON object")
+            require(isinstance(header, dict), "the header is not a JSON object")
             arrays = {
                 member.removesuffix(".npy"): _array(content)
                 for member, content in contents.items()
@@ -111,30 +115,30 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     """Contents of all members; `size` is that of the file."""
     members = archive.infolist()
     names = [member.filename for member in members]
-    if len(set(names)) < len(names):
-        raise ModelFileError("it has two members of the same name")
-    if _HEADER not in names:
-        raise ModelFileError(f"it has no {_HEADER}")
+    require(len(set(names)) == len(names), "it has two members of the same name")
+    require(_HEADER in names, f"it has no {_HEADER}")
     for member, name in zip(members, names, strict=True):
-        if name != _HEADER and not name.endswith(".npy"):
-            raise ModelFileError(f"unexpected member {name[:60]!r}")
-        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
-            raise ModelFileError(f"member {name[:60]!r} is compressed or encrypted")
-    if sum(member.file_size for member in members) > size:
-        raise ModelFileError("members are larger than the file")
+        known = name == _HEADER or name.endswith(".npy")
+        require(known, f"unexpected member {name[:60]!r}")
+        plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+        require(plain, f"member {name[:60]!r} is compressed or encrypted")
+    total = sum(member.file_size for member in members)
+    require(total <= size, "members are larger than the file")
     return {name: archive.read(name) for name in names}
 
 
 def _array(content: bytes) -> np.ndarray:
     """The array in a file of NumPy's format; its size is checked before it is made."""
     buffer = io.BytesIO(content)
-    if np.lib.format.read_magic(buffer) != (1, 0):
-        raise ModelFileError("an array is in an unknown version of NumPy's format")
+    version = np.lib.format.read_magic(buffer)
+    require(version == (1, 0), "an array is in an unknown version of NumPy's format")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(buffer)
-    if dtype.str not in _DTYPES:
-        raise ModelFileError(f"an array holds {dtype}, which is not a plain number")
+    known = dtype.str in _DTYPES
+    require(known, f"an array holds {dtype}, which is not a plain number")
     plain = buffer.read()
-    if math.prod(shape) * dtype.itemsize != len(plain) or min(shape, default=0) < 0:
-        raise ModelFileError(f"an array does not have the size of its shape {shape}")
+    fits = (
+        math.prod(shape) * dtype.itemsize == len(plain) and min(shape, default=0) >= 0
+    )
+    require(fits, f"an array does not have the size of its shape {shape}")
     values = np.frombuffer(plain, dtype).astype(dtype.newbyteorder("="))
     return values.reshape(shape, order="F" if fortran_order else "C")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -143,8 +143,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         self.n_log_maps_ = outcome.work.log_maps
         estimates = outcome.snapshot.estimates
         self.n_failed_log_maps_ = sum(each.n_failed for each in estimates)
-        for message, category in self._complaints(outcome):
-            warnings.warn(message, category, stacklevel=2)
+        self._warn(outcome)
         return self
 
     @property
@@ -204,33 +203,37 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     def _use_flat(self, metric: EuclideanMetric) -> None:
         self.metric_, self.sigma_, self.rho_ = metric, math.inf, math.inf
 
-    def _complaints(self, outcome: Outcome) -> Iterator[tuple[str, type[Warning]]]:
-        """What did not go well, with what to do about it."""
+    def _warn(self, outcome: Outcome) -> None:
+        """Warn the caller of `fit` about what did not go well."""
         if outcome.starved:
-            yield (
+            warnings.warn(
                 f"component(s) {outcome.starved} have lost their data; "
                 "use fewer components, or another init or random_state",
                 RuntimeWarning,
+                stacklevel=3,
             )
         if outcome.interrupted:
             steps = len(outcome.history)
             where = f"after {steps} steps" if steps else "while it searched for a start"
-            yield (
+            warnings.warn(
                 f"the fit was interrupted {where}; the model reached so far is kept",
                 UserWarning,
+                stacklevel=3,
             )
         elif not outcome.converged:
-            yield (
+            warnings.warn(
                 f"the fit did not converge within {self.max_iter} steps; raise "
                 "max_iter or tol",
                 ConvergenceWarning,
+                stacklevel=3,
             )
         if self.n_failed_log_maps_:
             total = sum(len(each.logs.converged) for each in outcome.snapshot.estimates)
-            yield (
+            warnings.warn(
                 f"{self.n_failed_log_maps_} of {total} log maps did not converge in "
                 "the fit; try a larger sigma or rho",
                 RuntimeWarning,
+                stacklevel=3,
             )
 
     @property

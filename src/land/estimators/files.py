@@ -24,6 +24,7 @@ from land.estimators.archive import (
     ModelFileError,
     PathLike,
     read_archive,
+    require,
     write_archive,
 )
 from land.estimators.base import CHOICES, RiemannianEstimator
@@ -104,18 +105,16 @@ def save(
     """Write a fitted model to a file, see `RiemannianEstimator.save`."""
     check_is_fitted(model)
     name = type(model).__name__
-    if type(model) not in FIELDS:
-        raise ModelFileError(
-            f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
-        )
+    words = f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
+    require(type(model) in FIELDS, words)
     fields = FIELDS[type(model)]
     known = {*_ELSEWHERE, *fields}
     unknown = [each for each in vars(model) if each.endswith("_") and each not in known]
-    if unknown:
-        raise ModelFileError(
-            f"{name} has attributes that model files do not know: {unknown}; remove "
-            "them, or add them to land.estimators.files"
-        )
+    require(
+        not unknown,
+        f"{name} has attributes that model files do not know: {unknown}; remove them, "
+        "or add them to land.estimators.files",
+    )
     arrays = {
         each: np.asarray(getattr(model, each), dtype=field.dtype)
         for each, field in fields.items()
@@ -222,14 +221,13 @@ def _unpack(
         for name, array in _take(arrays, FIELDS[kind], {"D": dim}).items()
     }
     shares = fitted.get("weights_", np.ones(1))
-    if shares.min() < 0.0 or abs(shares.sum() - 1.0) > _ROUNDING:
-        raise ModelFileError("weights_ must not be negative, and sum to one")
+    good = shares.min() >= 0.0 and abs(shares.sum() - 1.0) <= _ROUNDING
+    require(good, "weights_ must not be negative, and sum to one")
     if kind is not RiemannianKMeans:
         shape = _means(fitted).shape
         fitted["history_"] = [_step(entry, shape) for entry in header["history"]]
     metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
-    if arrays:
-        raise ModelFileError(f"it holds unexpected arrays: {sorted(arrays)}")
+    require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
     if header["metric"]["learned"]:
         for name in ("sigma", "rho"):
             fitted[f"{name}_"] = getattr(metric, name, math.inf)
@@ -238,8 +236,8 @@ def _unpack(
     names = header["feature_names"]
     if names:
         words = isinstance(names, list) and all(isinstance(each, str) for each in names)
-        if len(names) != dim or not words:
-            raise ModelFileError("feature_names must be one string for each dimension")
+        good = words and len(names) == dim
+        require(good, "feature_names must be one string for each dimension")
         fitted["feature_names_in_"] = np.array(names, dtype=object)
     model = kind(**parameters)
     for name, value in fitted.items():
@@ -249,17 +247,16 @@ def _unpack(
 
 def _kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
     """The class of the model, if this is a model file of this version."""
-    if header["format"] != FORMAT:
-        raise ModelFileError("it is not a land model file")
-    if header["version"] != VERSION:
-        raise ModelFileError(
-            f"it is in version {header['version']!r} of the format, and this land "
-            f"reads version {VERSION}; fit the model again, or use the land that wrote "
-            f"it ({header.get('land')!r})"
-        )
-    if header["class"] not in _CLASSES:
-        raise ModelFileError(f"it holds an unknown class, {header['class']!r}")
-    return _CLASSES[header["class"]]
+    require(header["format"] == FORMAT, "it is not a land model file")
+    require(
+        header["version"] == VERSION,
+        f"it is in version {header['version']!r} of the format, and this land reads "
+        f"version {VERSION}; fit the model again, or use the land that wrote it "
+        f"({header.get('land')!r})",
+    )
+    name = header["class"]
+    require(name in _CLASSES, f"it holds an unknown class, {name!r}")
+    return _CLASSES[name]
 
 
 def _parameters(
@@ -268,41 +265,38 @@ def _parameters(
     parameters = dict(stored)
     if kind is LANDMixture:
         parameters.pop("optimizer", None)  # earlier files have it; it had one value
+    known = set(kind._get_param_names()) - set(_NOT_STORED)
     for name, value in parameters.items():
-        if name not in kind._get_param_names() or name in _NOT_STORED:
-            raise ModelFileError(f"it has an unknown parameter, {name!r}")
+        require(name in known, f"it has an unknown parameter, {name!r}")
         if name == "init" and isinstance(value, list):
             check_points(name, value)
-        elif not isinstance(value, _SCALARS):
-            raise ModelFileError(f"parameter {name!r} must be a number or a word")
-        if name in CHOICES and value not in CHOICES[name]:
-            raise ModelFileError(f"parameter {name!r} must not be {value!r}")
+            continue
+        scalar = isinstance(value, _SCALARS)
+        require(scalar, f"parameter {name!r} must be a number or a word")
+        allowed = CHOICES.get(name, (value,))
+        require(value in allowed, f"parameter {name!r} must not be {value!r}")
     return parameters
 
 
 def _take(arrays: Arrays, fields: Mapping[str, Field], sizes: dict[str, int]) -> Arrays:
     """Take the fields out of `arrays`; refuse what does not match them."""
-    for name, field in fields.items():
-        if name not in arrays:
-            raise ModelFileError(f"it has no {name}")
+    for name, (letters, dtype, finite) in fields.items():
+        require(name in arrays, f"it has no {name}")
         value = arrays[name]
-        if value.dtype != np.dtype(field.dtype):
-            raise ModelFileError(f"{name} must hold {field.dtype}, got {value.dtype}")
-        if value.ndim != len(field.shape):
-            raise ModelFileError(
-                f"{name} must have {len(field.shape)} axes, got shape {value.shape}"
-            )
-        for letter, size in zip(field.shape, value.shape, strict=True):
-            if sizes.setdefault(letter, size) != size or size == 0:
-                raise ModelFileError(
-                    f"{name} has shape {value.shape}, which does not go with the others"
-                )
-        if field.finite and not np.all(np.isfinite(value)):
-            raise ModelFileError(f"{name} must be finite")
-        if value.dtype.kind == "i" and np.any(value < 0):
-            raise ModelFileError(f"{name} must not be negative")
-        if field.shape.endswith("DD") and not _are_definite(value):
-            raise ModelFileError(f"{name} must be symmetric and positive definite")
+        shape = value.shape
+        require(value.dtype == dtype, f"{name} must hold {dtype}, got {value.dtype}")
+        axes = len(letters)
+        require(len(shape) == axes, f"{name} must have {axes} axes, got shape {shape}")
+        good = all(
+            sizes.setdefault(letter, size) == size > 0
+            for letter, size in zip(letters, shape, strict=True)
+        )
+        require(good, f"{name} has shape {shape}, which does not go with the others")
+        require(not finite or np.isfinite(value).all(), f"{name} must be finite")
+        natural = value.dtype.kind != "i" or np.all(value >= 0)
+        require(natural, f"{name} must not be negative")
+        definite = not letters.endswith("DD") or _are_definite(value)
+        require(definite, f"{name} must be symmetric and positive definite")
     return {name: arrays.pop(name) for name in fields}
 
 
@@ -317,8 +311,8 @@ def _step(entry: dict[str, Any], shape: tuple[int, ...]) -> Step:
     """An entry of the history."""
     step = Step(**entry | {"means": np.asarray(entry["means"], dtype=np.float64)})
     others = [value for name, value in entry.items() if name != "means"]
-    if step.means.shape != shape or not all(isinstance(x, _SCALARS) for x in others):
-        raise ModelFileError("the history does not go with the others")
+    good = step.means.shape == shape and all(isinstance(x, _SCALARS) for x in others)
+    require(good, "the history does not go with the others")
     return step
 
 
@@ -343,39 +337,37 @@ def _metric(
 ) -> Metric:
     """The metric of an entry in the header, or the one given if they agree."""
     kind, dim = packed["kind"], fitted["n_features_in_"]
-    if not all(isinstance(packed[name], bool) for name in ("learned", "table")):
-        raise ModelFileError("metric.learned and metric.table must be true or false")
+    flags = all(isinstance(packed[name], bool) for name in ("learned", "table"))
+    require(flags, "metric.learned and metric.table must be true or false")
     if kind == "given" and not packed["learned"]:
         return _check_given(given, arrays.pop("metric.tensors"), _means(fitted))
-    if given is not None:
-        raise ModelFileError("it has its own metric; leave out metric=")
+    require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
         return EuclideanMetric(dim)
-    if kind != "LocalDiagonalMetric":
-        raise ModelFileError(f"it has an unknown metric, {kind!r}")
+    require(kind == "LocalDiagonalMetric", f"it has an unknown metric, {kind!r}")
     data, sigma, rho = _take(arrays, _METRIC, {"D": dim}).values()
     metric = LocalDiagonalMetric(data, sigma.item(), rho.item())
     return metric.tabulated() if packed["table"] else metric
 
 
 def _check_given(given: Any, tensors: np.ndarray, means: np.ndarray) -> Metric:
-    if given is None:
-        raise ModelFileError(
-            "its metric is a function, which cannot be stored; give the same one "
-            "again: land.load(path, metric=...)"
-        )
-    if not isinstance(given, Metric) or given.dim != means.shape[1]:
-        raise ModelFileError(
-            f"metric must be a land.metrics.Metric in {means.shape[1]} dimensions, "
-            f"got {given!r}"
-        )
+    require(
+        given is not None,
+        "its metric is a function, which cannot be stored; give the same one again: "
+        "land.load(path, metric=...)",
+    )
+    dim = means.shape[1]
+    require(
+        isinstance(given, Metric) and given.dim == dim,
+        f"metric must be a land.metrics.Metric in {dim} dimensions, got {given!r}",
+    )
     again = given.tensor(means)
     tolerance = {"rtol": _ROUNDING, "atol": _ROUNDING * np.abs(again).max()}
-    if again.shape != tensors.shape or not np.allclose(again, tensors, **tolerance):
-        raise ModelFileError(
-            "metric is not the one the model was fitted with: its tensors at the means "
-            "differ"
-        )
+    require(
+        again.shape == tensors.shape and np.allclose(again, tensors, **tolerance),
+        "metric is not the one the model was fitted with: its tensors at the means "
+        "differ",
+    )
     return given
 
 
