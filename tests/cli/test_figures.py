@@ -295,7 +295,7 @@ def test_reproduce_can_be_interrupted(fails, runner, tmp_path, monkeypatch):
 
 def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
     """The installed package has no experiments, and says where they are."""
-    monkeypatch.setattr("land.cli.main._CHECKOUT", tmp_path)
+    monkeypatch.setattr(sys.modules["land.cli.main"], "_CHECKOUT", tmp_path)
     monkeypatch.setattr(sys, "path", [])
     for name in list(sys.modules):
         if name.split(".")[0] == "reproduction":

@@ -80,9 +80,12 @@ def read_data(
     if options.labels:
         (label,) = _find(table, options.labels)
     names = _choose(table, options, label, expected)
+    kinds = {name: _kind(table[name]) for name in names}
     if expected is None:
-        names = _leave_out(table, names, options, console)
-    problems = list(_problems(table, names, options, fitting=expected is None))
+        names = _leave_out(names, kinds, options, console)
+    if not names:
+        raise CommandError(f"{table.attrs['source']}: no column of numbers is left")
+    problems = list(_problems(table[names], kinds, options, fitting=expected is None))
     if problems:
         raise CommandError(f"{table.attrs['source']}: {'; '.join(problems)}")
     X = table[names].to_numpy(dtype=np.float64)
@@ -157,35 +160,42 @@ def _find(table: pd.DataFrame, wanted: str) -> list[str]:
     return found
 
 
-def _leave_out(
-    table: pd.DataFrame, names: list[str], options: Any, console: Console
-) -> list[str]:
+def _leave_out(names: list[str], kinds: dict, options: Any, console: Console) -> Any:
     """The columns without those that were not meant, as far as that was said."""
-    texts = [name for name in names if _is_text(table[name])]
-    constant = [name for name in names if _is_constant(table[name])]
-    for wanted, left_out, reason in (
-        (options.ignore_text and not options.columns, texts, "hold text"),
-        (options.ignore_constant, constant, "do not vary"),
+    named = bool(options.columns)
+    for wanted, kind in (
+        (options.ignore_text and not named, "hold text"),
+        (options.ignore_constant, "do not vary"),
     ):
+        left_out = [name for name in names if kinds[name] == kind]
         if wanted and left_out:
             names = [name for name in names if name not in left_out]
-            console.warn(f"columns left out, as they {reason}: {listed(left_out)}")
-    if not names:
-        raise CommandError(f"{table.attrs['source']}: no column of numbers is left")
-    for name in [] if options.columns else names:
-        if name in texts or name in constant:
-            continue
-        if len(table) > 2 and np.all(np.diff(table[name]) == 1.0):
+            console.warn(f"columns left out, as they {kind}: {listed(left_out)}")
+    for name in [] if named else names:
+        if kinds[name] == "count the rows":
             console.warn(
                 f"column {name!r} counts the rows; if it means nothing, leave it out "
                 f"with --exclude {name!r}"
             )
-        elif _is_code(table[name]):
+        elif kinds[name] == "look like codes":
             console.warn(
                 f"column {name!r} has a few whole numbers only; if they name classes, "
                 f"keep it aside with --labels {name!r}"
             )
     return names
+
+
+def _kind(column: pd.Series) -> str:
+    """What the values of a column do."""
+    if column.dtype == object:
+        return "hold text"
+    values = column[np.isfinite(column)]
+    if values.nunique() < 2:
+        return "do not vary"
+    if len(column) > 2 and np.all(np.diff(column) == 1.0):
+        return "count the rows"
+    few = values.nunique() <= min(_CLASSES, len(values) // 5)
+    return "look like codes" if few and np.all(values % 1 == 0.0) else "vary"
 
 
 def _labels(column: pd.Series) -> np.ndarray:
@@ -200,14 +210,11 @@ def _labels(column: pd.Series) -> np.ndarray:
 # What is wrong with them.
 
 
-def _problems(
-    table: pd.DataFrame, names: list[str], options: Any, fitting: bool
-) -> Iterator[str]:
+def _problems(table: Any, kinds: dict, options: Any, fitting: bool) -> Iterator[str]:
     """All that is wrong with the columns, with what to do about it."""
-    texts = [name for name in names if _is_text(table[name])]
-    for name in texts:
+    numeric = [name for name in table if kinds[name] != "hold text"]
+    for name in table.columns.difference(numeric, sort=False):
         yield _text_problem(table, name, options, fitting and not options.columns)
-    numeric = [name for name in names if name not in texts]
     finite = np.isfinite(table[numeric].to_numpy(dtype=np.float64))
     complete = finite.all(axis=1)
     if not complete.all():
@@ -221,7 +228,7 @@ def _problems(
                 f"values, the first in {first} (leave out these rows with "
                 "--drop-missing, or fill them in)"
             )
-    constant = [name for name in numeric if _is_constant(table[name])]
+    constant = [name for name in numeric if kinds[name] == "do not vary"]
     if fitting and complete.sum() == 1:
         yield "one row of data is too few to fit a model to (add rows)"
     elif fitting and constant:
@@ -260,22 +267,6 @@ def _is_number(cell: str, decimal: str, thousands: str | None) -> bool:
         to_number(cell, decimal, thousands)
         return True
     return False
-
-
-def _is_text(column: pd.Series) -> bool:
-    return column.dtype == object
-
-
-def _is_constant(column: pd.Series) -> bool:
-    """Whether it has numbers, and all that are there are equal."""
-    return not _is_text(column) and column[np.isfinite(column)].nunique() < 2
-
-
-def _is_code(column: pd.Series) -> bool:
-    """Whether a column looks like codes of a few classes."""
-    values = column[np.isfinite(column)]
-    few = values.nunique() <= min(_CLASSES, len(values) // 5)
-    return few and bool(np.all(values % 1 == 0.0))
 
 
 def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:

@@ -250,7 +250,7 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     if len(stored.means()) > 1:
         columns["component_" if "component" in columns else "component"] = components
     n = len(points)
-    deliver(options, console, columns, {"points": n}, f"{n} points")
+    deliver(options, console, columns, {"points": n}, f"{n} points", "")
     return 0
 
 

@@ -277,12 +277,7 @@ def text_table(columns: Mapping[str, Any]) -> str:
 
 
 def deliver(
-    options: Any,
-    console: Console,
-    columns: Mapping[str, Any],
-    result: dict[str, Any],
-    what: str,
-    text: str = "",
+    options: Any, console: Console, columns: Any, result: dict, what: str, text: str
 ) -> None:
     """Hand over a table: in a file, which holds `what`, as JSON, or as it is.
 

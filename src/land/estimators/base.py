@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from land._device import device
 from land._validation import check_count, check_points, check_positive
 from land.density.nodes import Reference, Volume
-from land.estimators.callbacks import Checkpoint, fingerprint
+from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
 from land.metrics import LocalDiagonalMetric, Metric
@@ -70,11 +70,7 @@ class RiemannianEstimator(BaseEstimator):
         files.save(self, path, extra)
 
     def _start_fit(
-        self,
-        X: Any,
-        sample_weight: Any,
-        checkpoint: Checkpoint | None = None,
-        **options: Any,
+        self, X: Any, sample_weight: Any, checkpoint: Any = None, **options: Any
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
         check_n_jobs(self.n_jobs)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import joblib  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -134,22 +135,17 @@ def fingerprint(
     estimator: BaseEstimator, metric: Metric, data: Array, weights: Array
 ) -> str:
     """What makes a fit what it is: data, weights, metric, parameters, version."""
-    digest = hashlib.sha256(f"{version('land')} {type(estimator).__name__}".encode())
-    for name, value in sorted(estimator.get_params(deep=False).items()):
-        if name in _IRRELEVANT:
-            continue
-        if not isinstance(value, (str, int, float, bool, type(None))):
-            # A generator has no name; what it gave is in the checkpoint.
-            value = "" if name == "random_state" else np.asarray(value).tolist()
-        digest.update(f" {name}={value!r}".encode())
+    given = estimator.get_params(deep=False).items()
+    parameters = {name: value for name, value in given if name not in _IRRELEVANT}
+    if not isinstance(parameters["random_state"], (Integral, type(None))):
+        del parameters["random_state"]  # what a generator gave is in the checkpoint
     if type(metric) is LocalDiagonalMetric:
         # Not its tensors: their last digits depend on whether there is a table.
         values = [metric.data, np.array([metric.sigma, metric.rho])]
     else:
         values = [metric.tensor(data[:_PROBES])]
-    for array in (data, weights, *values):
-        digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    name = type(estimator).__name__
+    return joblib.hash([version("land"), name, parameters, data, weights, values])
 
 
 def check_callbacks(callback: Any, n_init: int) -> tuple[list, Checkpoint | None]:

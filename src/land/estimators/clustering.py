@@ -158,8 +158,7 @@ class RiemannianKMeans(
     def score(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the (weighted) sum of squared distances to the nearest centres.
 
-        That is ``-inertia_`` for the data of the fit. NaN, with a warning, where a log
-        map failed.
+        That is ``-inertia_`` for the data of the fit. NaN if a log map failed.
         """
         squares = self._distances(X, "the score is NaN").min(axis=1) ** 2
         weights = np.ones(len(squares))
@@ -219,9 +218,6 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
 
     Examples
     --------
-    Class ``a`` is best recovered by cluster 0 (precision 1, recall 2/3), class ``b``
-    by cluster 1 (precision 2/3, recall 1); each scores 4/5:
-
     >>> from land import f_measure
     >>> f_measure(["a", "a", "a", "b", "b"], [0, 0, 1, 1, 1])
     0.8

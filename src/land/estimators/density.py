@@ -98,19 +98,11 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     """
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to the rows of `X`.
+        """Fit the model to the rows of `X`, (N, D); `y` is ignored.
 
-        An interrupt (Ctrl-C) ends the fit early and keeps the model reached so far.
-
-        Parameters
-        ----------
-        X : array_like of shape (N, D)
-            The data.
-        y : None
-            Ignored.
-        sample_weight : array_like of shape (N,), optional
-            Weights of the rows in the likelihood. The metric is learned from the rows
-            as they are.
+        `sample_weight` (N,) are weights of the rows in the likelihood; the metric is
+        learned from the rows as they are. An interrupt (Ctrl-C) ends the fit early and
+        keeps the model reached so far.
         """
         for name in CHOICES.keys() & self.get_params(deep=False).keys():
             check_choice(name, getattr(self, name))
@@ -245,22 +237,12 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         return len(components) * each + len(components) - 1
 
     def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
-        """Log densities.
+        """Log densities (n,) of the rows of `X`, (n, D).
 
-        Parameters
-        ----------
-        X : array_like of shape (n, D)
-            Points.
-        measure : {"lebesgue", "riemannian"}
-            ``"lebesgue"`` is the density with respect to dx; it can be compared with
-            any other density on R^D. ``"riemannian"`` is the paper's, with respect to
-            the metric's volume.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            NaN, with a warning, where no component could be reached by a geodesic. One
-            of several that could not be reached is left out, with a warning.
+        ``measure="lebesgue"`` is with respect to dx, and can be compared with any other
+        density on R^D; ``"riemannian"`` is the paper's, with respect to the metric's
+        volume. NaN, with a warning, where no component could be reached by a geodesic;
+        one of several that could not be reached is left out, with a warning.
         """
         densities = self._log_densities(X, measure)
         lost = np.isnan(densities)
@@ -294,21 +276,10 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     def sample(
         self, n: int = 1, random_state: Any = None
     ) -> tuple[Array, NDArray[np.intp]]:
-        """Draw independent points from the fitted model, exactly, by rejection.
+        """Draw n independent points from the fitted model, exactly, by rejection.
 
-        Parameters
-        ----------
-        n : int
-            Number of points.
-        random_state : None, int, RandomState or Generator
-            Randomness of the draws.
-
-        Returns
-        -------
-        points : ndarray of shape (n, D)
-        components : ndarray of shape (n,)
-            The components the points were drawn from, in ascending order; all 0 for
-            `LAND`.
+        Returns the points (n, D), and the components (n,) they were drawn from, in
+        ascending order; all 0 for `LAND`.
         """
         check_is_fitted(self)
         components, rng = self._components(), as_generator(random_state)

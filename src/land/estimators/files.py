@@ -145,6 +145,11 @@ def load(
     Nothing in the file is executed; anything unexpected in it is refused. It warns if
     the model was fitted to standardised columns, by ``land fit --standardize``.
 
+    The model scores, predicts and samples as the one that was saved, bit for bit. Its
+    `random_state` is None if it was not an integer, and it has no `callback` and no
+    `n_jobs`. A file that is no model file, is damaged, or needs another metric is a
+    `ModelFileError`, which is a ValueError.
+
     Parameters
     ----------
     path : path-like
@@ -152,20 +157,6 @@ def load(
     metric : Metric, optional
         The metric of a model that was fitted with one of your own, which cannot be
         stored. It must be given then, and only then.
-
-    Returns
-    -------
-    LAND, LANDMixture or RiemannianKMeans
-        A fitted model that scores, predicts and samples as the one that was saved, bit
-        for bit. Its `random_state` is None if it was not an integer, and it has no
-        `callback` and no `n_jobs`.
-
-    Raises
-    ------
-    ModelFileError
-        A ValueError: the file is no model file, is damaged, or needs another metric.
-    OSError
-        If the file cannot be opened.
 
     Examples
     --------
@@ -209,9 +200,7 @@ def load_with_extra(
         ) from None
 
 
-def _unpack(
-    header: dict[str, Any], arrays: Arrays, given: Metric | None
-) -> tuple[Any, dict[str, Any]]:
+def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, Any]]:
     kind = _kind(header)
     parameters = _parameters(kind, header["parameters"])
     dim = int(arrays["n_features_in_"])
@@ -259,9 +248,7 @@ def _kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
     return _CLASSES[name]
 
 
-def _parameters(
-    kind: type[RiemannianEstimator], stored: dict[str, Any]
-) -> dict[str, Any]:
+def _parameters(kind: type[RiemannianEstimator], stored: dict) -> dict[str, Any]:
     parameters = dict(stored)
     if kind is LANDMixture:
         parameters.pop("optimizer", None)  # earlier files have it; it had one value
@@ -332,9 +319,7 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
     return {"kind": kind, "learned": hasattr(model, "sigma_"), "table": table}
 
 
-def _metric(
-    packed: dict[str, Any], arrays: Arrays, fitted: dict[str, Any], given: Metric | None
-) -> Metric:
+def _metric(packed: dict, arrays: Arrays, fitted: dict, given: Any) -> Metric:
     """The metric of an entry in the header, or the one given if they agree."""
     kind, dim = packed["kind"], fitted["n_features_in_"]
     flags = all(isinstance(packed[name], bool) for name in ("learned", "table"))

@@ -49,23 +49,18 @@ class LANDMixture(RiemannianDensity):
     ----------
     n_components : int
         Number of components.
-    sigma, rho, metric
-        The metric, see `LAND`. The automatic sigma of several components is smaller:
-        a wider kernel would see the gaps between them as data.
+    sigma, rho, metric, volume, reference, covariance_type
+        See `LAND`. The automatic sigma of several components is smaller: a wider kernel
+        would see the gaps between them as data.
     method : {"ml", "least_squares"}
         Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
         empirical covariances and their constants.
-    volume, reference
-        See `LAND`.
-    covariance_type : {"full", "diag", "spherical"}
-        Which covariances the components may have, see `LAND`.
     init : {"gmm", "least_squares", "random"} or array_like of shape (K, D)
         First clusters: of a Gaussian mixture or a spectral clustering of the neighbour
         graph, whichever turns out better; of Riemannian k-means; of random rows, or of
         given means, to the nearest of which, along geodesics, each row belongs.
     n_init : int
-        Number of fits with different randomness; the best one is kept, with its
-        history.
+        Number of fits with different randomness; the best one is kept.
     n_samples, max_iter, tol, random_state, verbose, callback
         See `LAND`; `tol` applies to the fall of the objective in EM steps.
     n_jobs : int or None
@@ -80,12 +75,9 @@ class LANDMixture(RiemannianDensity):
         In tangent coordinates at the means; matrices for every `covariance_type`.
     log_constants_, log_constants_stderr_ : ndarray of shape (K,)
         See `LAND`.
-    objective_ : float
-        Mean negative log likelihood with respect to the reference.
-    history_, converged_, interrupted_, n_iter_, n_failed_log_maps_, n_log_maps_
-        See `LAND`.
-    metric_, sigma_, rho_, geometry_gain_, n_features_in_, feature_names_in_
-        See `LAND`.
+    objective_, history_, converged_, interrupted_, n_iter_, n_failed_log_maps_
+        See `LAND`, as for `n_log_maps_`, `metric_`, `sigma_`, `rho_`,
+        `geometry_gain_`, `n_features_in_` and `feature_names_in_`.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -44,8 +44,7 @@ class Selection:
     Attributes
     ----------
     table : pandas.DataFrame, or list of dict where pandas is not installed
-        One row for each candidate, in the order of the grid; its columns are listed
-        in `select`.
+        One row for each candidate, in the order of the grid, see `select`.
     best : dict
         The row of the chosen candidate.
     model : LANDMixture
@@ -54,10 +53,9 @@ class Selection:
         What it was chosen by.
     at_edge : bool
         Whether its number of components is the largest that was fitted, or the
-        smallest and above 1: try more, or fewer.
+        smallest and above 1.
     interrupted : bool
-        Whether an interrupt (Ctrl-C) has ended the search before all candidates were
-        fitted.
+        Whether an interrupt (Ctrl-C) has ended the search.
     """
 
     table: Any
@@ -94,7 +92,8 @@ def select(
 
     A candidate that fails leaves its error in the table, and the others go on. An
     interrupt (Ctrl-C) ends the search and chooses among the candidates finished so far.
-    It warns if the choice is the largest or smallest number of components tried.
+    It warns if the choice is the largest or smallest number of components tried, and
+    raises a RuntimeError, with the first reason, if no candidate can be chosen.
 
     Parameters
     ----------
@@ -142,13 +141,6 @@ def select(
         included, fitted to the others, if known; ``f_measure``, the agreement with
         `labels`; ``seconds``, compilation included; ``warnings`` of the fit, which
         `select` repeats for the chosen model only; and the ``error`` if it failed.
-
-    Raises
-    ------
-    ValueError
-        If an argument makes no sense.
-    RuntimeError
-        If no candidate can be chosen; the message has the first reason.
 
     Notes
     -----
@@ -204,22 +196,15 @@ def select(
             stacklevel=2,
         )
     table: Any = [candidate.row for candidate in candidates]
-    try:
+    with suppress(ImportError):
         import pandas
 
         table = pandas.DataFrame(table)
-    except ImportError:
-        pass
     best = dict(chosen.row)
     return Selection(table, best, chosen.model, criterion, at_edge, interrupted)
 
 
-def _fit_all(
-    fit: Callable[[LANDMixture], _Candidate],
-    models: list[LANDMixture],
-    n_jobs: int | None,
-    report: Callable[[int, Row], None] | None,
-) -> tuple[list[_Candidate], bool]:
+def _fit_all(fit, models, n_jobs, report) -> tuple[list[_Candidate], bool]:
     """Fit all candidates, and say whether an interrupt came in between."""
     done: dict[int, _Candidate] = {}
     reason, interrupted = "", False
@@ -308,12 +293,10 @@ def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
         return min(eligible, key=lambda each: SIGNS[criterion] * each.row[criterion])
     reasons = (each.row["error"] or each.row["warnings"] for each in candidates)
     first = next(filter(None, reasons), "no reason is known")
+    what = f"all {len(candidates)} candidates failed"
     if fitted:
-        raise RuntimeError(
-            f"none of {len(candidates)} candidates has a finite {criterion}; "
-            f"the first: {first}"
-        )
-    raise RuntimeError(f"all {len(candidates)} candidates failed; the first: {first}")
+        what = f"none of {len(candidates)} candidates has a finite {criterion}"
+    raise RuntimeError(f"{what}; the first: {first}")
 
 
 def _warn_about_edge(candidates: list[_Candidate], chosen: _Candidate) -> bool:

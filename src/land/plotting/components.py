@@ -280,9 +280,7 @@ def _some(total: int, count: int) -> np.ndarray:
     return np.sort(order[:count]) if total > count else np.arange(total)
 
 
-def _checked(
-    model: Any, X: ArrayLike, dimensions: Sequence[int] | None
-) -> tuple[Components, Array, list[int]]:
+def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Components, Array, list]:
     """What there is to draw: the model, the points, the dimensions."""
     parts = components_of(model)
     dim = parts.means.shape[1]
