@@ -14,9 +14,9 @@ from typing import Any, Self
 
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
-# Seconds between updates of a terminal's line, or lines of a log.
+# Seconds between updates of a terminal's line, or lines of a log: looks alive.
 PAUSE = 0.5
-# Seconds until a log says that work goes on.
+# Seconds until a log says that work goes on: users wonder by then.
 PATIENCE = 5.0
 # Characters of a progress bar: a line has room for the words beside it.
 _BAR = 24

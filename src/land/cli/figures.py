@@ -26,20 +26,19 @@ from land.cli.models import StoredModel
 from land.cli.tables import text_table, write_table
 from land.estimators.archive import replacing
 from land.plotting.components import MOST_SHOWN
-from land.plotting.sheet import LEGEND, component_legend, sheet
+from land.plotting.sheet import COLORS, LEGEND, component_legend, sheet
 
 _LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
 # Ratio of extents from which a figure to scale would be a thin line.
 _MOST_UNEQUAL = 8.0
 MODELS = ("LAND", "least squares", "Gaussian mixture")
+# Inches of a panel of the demo: three of them fill a page.
 _PANEL = (3.0, 2.1)
 # One colour: the order of components differs from model to model.
-_RINGS = "#D55E00"
+_RINGS = COLORS[1]
 _NOTE = """\
 (higher is better for both; held-out: mean over rows not fitted to; sigma and rho were
  chosen by hand on these data: an illustration, not a benchmark)"""
-
-
 # Rows of the data, effort for the constant and points along the axes of a figure: small
 # enough to take seconds, large enough to tell the models apart.
 ROWS, SAMPLES, GRID = 300, 600, 26

@@ -20,6 +20,7 @@ from land.density.likelihood import Measure
 from land.geodesics import Geodesic, LogMap
 from land.metrics import Metric
 from land.plotting.sheet import (
+    COLORS,
     SMOOTH,
     Array,
     axes,
@@ -31,8 +32,9 @@ from land.plotting.sheet import (
     plane,
 )
 
-# Colour-blind safe (Okabe and Ito): what the eye should follow, and what it should not.
-GEODESIC, STRAIGHT, FAN, POINT = "#0072B2", "#D55E00", "#009E73", "#222222"
+# What the eye should follow, and what it should not.
+GEODESIC, STRAIGHT, FAN = COLORS[:3]
+POINT = "#222222"
 # The darkest shade stays light enough for lines and points on it.
 _SHORT_TO_LONG = LinearSegmentedColormap.from_list("short to long", ["w", "#8c8c8c"])
 _TIMES = np.linspace(0.0, 1.0, SMOOTH + 1)
@@ -42,8 +44,6 @@ SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
-
-
 # Standard deviations shown around means: 99 % of a Gaussian.
 _REACH = 3.0
 # Nats below the highest density where splines may level off: no contour is there.

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Points of a curve, or along an axis, that make lines look smooth.
 SMOOTH = 240
-# Around the data, as a share of their extent.
+# Share of the data's extent around them, so that contours are not cut off.
 _MARGIN = 0.15
 # Text stays text in the PDF.
 _FONTS: Any = {"pdf.fonttype": 42}
