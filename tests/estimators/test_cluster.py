@@ -71,6 +71,7 @@ def test_scores_are_those_of_this_process(cluster, many_chunks, arc):
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:the chosen number of components:UserWarning")
 def test_candidates_are_those_of_this_process(cluster, pair):
     template = land.LANDMixture(
         metric=EuclideanMetric(2), method="least_squares", n_samples=200
