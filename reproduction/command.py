@@ -12,7 +12,7 @@ from land.cli.console import FAILURE, INTERRUPTED, Console, UsageError, describe
 from reproduction import runner
 
 
-def run(options: argparse.Namespace, console: Console) -> int:
+def reproduce(options: argparse.Namespace, console: Console) -> int:
     """Run the experiments that the options name."""
     experiments = runner.EXPERIMENTS
     if options.list:

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 import land
 from land.plotting import plot_data, plot_geodesics, plot_metric
-from land.plotting.geometry import FAN, GEODESIC, POINT, STRAIGHT
+from land.plotting.plane import FAN, GEODESIC, POINT, STRAIGHT
 from land.plotting.sheet import sheet
 from reproduction.figures import bare, markdown_table
 from reproduction.runner import Claim, Outcome, Task

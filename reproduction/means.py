@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 import land
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 from land.plotting import plot_data, plot_geodesics, plot_metric
-from land.plotting.geometry import FAN, GEODESIC, STRAIGHT
+from land.plotting.plane import FAN, GEODESIC, STRAIGHT
 from land.plotting.sheet import sheet
 from reproduction.figures import bare, markdown_table
 from reproduction.models import fit

@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 
 import land
 from land.plotting import plot_data, plot_geodesics
-from land.plotting.geometry import GEODESIC, STRAIGHT
+from land.plotting.plane import GEODESIC, STRAIGHT
 from land.plotting.sheet import sheet
 from reproduction.data import load_mnist
 from reproduction.figures import bare, contour_panel, grid_numbers, markdown_table

@@ -1,9 +1,10 @@
 """Synthetic data along curves and sheets.
 
-Every maker returns float64 data ``X`` of shape (n_samples, D), drawn along a curve or a
-sheet with isotropic Gaussian noise of standard deviation ``noise`` added. Makers of
-several classes return ``(X, y)`` with integer labels ``y``; all others return ``X``
-alone. Randomness enters through ``random_state`` only.
+Every maker draws `n_samples` points along a curve or a sheet, adds isotropic Gaussian
+noise of standard deviation `noise`, and returns float64 data ``X`` of shape
+(n_samples, D). Makers of several classes return ``(X, y)`` with integer labels ``y``,
+class 0 first. Randomness enters through `random_state` only, which is None, an int, a
+RandomState or a Generator; the same seed gives the same data.
 """
 
 from __future__ import annotations
@@ -41,29 +42,20 @@ def make_half_ellipse(
     noise: float = 0.1,
     random_state: RandomState = None,
 ) -> Array:
-    """Draw points along the upper half of an ellipse.
+    """Draw points along the upper half of an ellipse, (n_samples, 2).
 
     The first synthetic set of the paper (section 4.1): an equal mixture of
-    ``n_centers`` isotropic Gaussians on the curve (3 cos t, 1.5 sin t), their t
-    equally spaced from 0 to pi, both ends included. The paper gives neither the
-    axes of the ellipse nor the width of the Gaussians; these are ours.
+    `n_centers` isotropic Gaussians on the curve (3 cos t, 1.5 sin t), their t equally
+    spaced from 0 to pi, both ends included. The paper gives neither the axes of the
+    ellipse nor the width of the Gaussians; these are ours.
 
     Parameters
     ----------
-    n_samples : int
-        Number of points.
     n_centers : int or None
         Number of Gaussians, at least 2. None draws t uniformly from [0, pi] instead:
         a continuous curve.
-    noise : float
-        Standard deviation of each Gaussian.
-    random_state : None, int, RandomState or Generator
-        Source of randomness; the same seed gives the same data.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points.
+    n_samples, noise, random_state
+        See `land.datasets`.
 
     See Also
     --------
@@ -88,22 +80,10 @@ def make_half_ellipse(
 def half_ellipse_log_density(
     X: ArrayLike, *, n_centers: int = 20, noise: float = 0.1
 ) -> Array:
-    """Evaluate the log density that `make_half_ellipse` draws from.
+    """Evaluate the log density that `make_half_ellipse` draws from, at points (n, 2).
 
-    Parameters
-    ----------
-    X : array-like of shape (n, 2)
-        Points, finite.
-    n_centers : int
-        Number of Gaussians, at least 2. The continuous curve (None) has no density
-        in closed form.
-    noise : float
-        Standard deviation of each Gaussian, positive.
-
-    Returns
-    -------
-    log_density : ndarray of shape (n,)
-        Logarithm of the density with respect to Lebesgue measure.
+    It is with respect to dx, and needs a positive `noise` and at least 2 centres: the
+    continuous curve has no density in closed form.
 
     Examples
     --------
@@ -124,30 +104,7 @@ def half_ellipse_log_density(
 def make_circle(
     n_samples: int = 300, *, noise: float = 0.1, random_state: RandomState = None
 ) -> Array:
-    """Draw points around the unit circle: a closed loop.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of points.
-    noise : float
-        Standard deviation of the isotropic Gaussian noise.
-    random_state : None, int, RandomState or Generator
-        Source of randomness; the same seed gives the same data.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from land.datasets import make_circle
-    >>> X = make_circle(300, noise=0.0, random_state=0)
-    >>> bool(np.allclose(np.linalg.norm(X, axis=1), 1.0))
-    True
-    """
+    """Draw points around the unit circle, a closed loop; see `land.datasets`."""
     n_samples = check_count("n_samples", n_samples)
     generator = as_generator(random_state)
     angles = generator.uniform(0.0, 2.0 * np.pi, n_samples)
@@ -164,30 +121,8 @@ def make_spiral(
 ) -> Array:
     """Draw points along an Archimedean spiral whose turns lie one unit apart.
 
-    The spiral starts at radius 1/2 on the positive first axis and winds
-    anticlockwise: r = 1/2 + angle / (2 pi).
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of points.
-    n_turns : float
-        Number of turns, positive.
-    noise : float
-        Standard deviation of the isotropic Gaussian noise.
-    random_state : None, int, RandomState or Generator
-        Source of randomness; the same seed gives the same data.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points.
-
-    Examples
-    --------
-    >>> from land.datasets import make_spiral
-    >>> make_spiral(300, random_state=0).shape
-    (300, 2)
+    The spiral starts at radius 1/2 on the positive first axis and makes `n_turns`
+    turns anticlockwise: r = 1/2 + angle / (2 pi). See `land.datasets`.
     """
     n_samples = check_count("n_samples", n_samples)
     n_turns = check_positive("n_turns", n_turns)
@@ -203,32 +138,12 @@ def make_spiral(
 def make_s_curve(
     n_samples: int = 600, *, noise: float = 0.05, random_state: RandomState = None
 ) -> Array:
-    """Draw points on a sheet bent into an S, in three dimensions.
+    """Draw points on a sheet bent into an S, (n_samples, 3).
 
     The sheet is (sin t, w, sign(t) (1 - cos t)) with t uniform on
     [-3 pi / 2, 3 pi / 2] and w uniform on [-1, 1]: three quarters of a unit circle
     each way, extended along the second axis. It is flat, so its geodesics are the
-    straight lines of the plane (t, w).
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of points.
-    noise : float
-        Standard deviation of the isotropic Gaussian noise.
-    random_state : None, int, RandomState or Generator
-        Source of randomness; the same seed gives the same data.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 3)
-        The points.
-
-    Examples
-    --------
-    >>> from land.datasets import make_s_curve
-    >>> make_s_curve(600, random_state=0).shape
-    (600, 3)
+    straight lines of the plane (t, w). See `land.datasets`.
     """
     n_samples = check_count("n_samples", n_samples)
     generator = as_generator(random_state)
@@ -244,23 +159,8 @@ def make_two_moons(
     """Draw two interleaving half-circles of radius one.
 
     Class 0 follows (cos t, sin t) and class 1 follows (1 - cos t, 1/2 - sin t), with
-    t uniform on [0, pi].
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of points, at least 2; class 0 has one more when it is odd.
-    noise : float
-        Standard deviation of the isotropic Gaussian noise.
-    random_state : None, int, RandomState or Generator
-        Source of randomness; the same seed gives the same data.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points, class 0 first.
-    y : ndarray of shape (n_samples,)
-        The class of each point, 0 or 1.
+    t uniform on [0, pi]. Class 0 has one point more if `n_samples` is odd. See
+    `land.datasets`.
 
     Examples
     --------
@@ -287,30 +187,8 @@ def make_wave_and_arc(
     clusters that no pair of ellipses describes. Class 0 is two periods of the wave
     (1.8 s, sin(2 pi s) / 2), s uniform on [-1, 1]. Class 1 is the arc
     (3 cos t, 2.8 sin t - 0.8), t uniform on [0, pi]. The paper does not give its
-    curves; these are ours.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of points, at least 2; class 0 has one more when it is odd.
-    noise : float
-        Standard deviation of the isotropic Gaussian noise.
-    random_state : None, int, RandomState or Generator
-        Source of randomness; the same seed gives the same data.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points, class 0 first.
-    y : ndarray of shape (n_samples,)
-        The class of each point: 0 for the wave, 1 for the arc.
-
-    Examples
-    --------
-    >>> from land.datasets import make_wave_and_arc
-    >>> X, y = make_wave_and_arc(600, random_state=0)
-    >>> X.shape, y.sum().item()
-    ((600, 2), 300)
+    curves; these are ours. Class 0 has one point more if `n_samples` is odd. See
+    `land.datasets`.
     """
     y = _two_classes(n_samples)
     generator = as_generator(random_state)
@@ -332,13 +210,12 @@ def _centers(n_centers: int) -> Array:
 
 
 def _two_classes(n_samples: int) -> Labels:
-    """Return the labels of two classes as equal in size as can be."""
+    """The labels of two classes as equal in size as can be."""
     n_samples = check_count("n_samples", n_samples, minimum=2)
     n_second = n_samples // 2
     return np.repeat(np.array([0, 1], dtype=np.int64), [n_samples - n_second, n_second])
 
 
 def _add_noise(points: Array, noise: float, generator: np.random.Generator) -> Array:
-    """Isotropic Gaussian noise of that standard deviation on top of the points."""
     noise = check_positive("noise", noise, or_zero=True)
     return points + noise * generator.standard_normal(points.shape)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from land.cli import cache
-from land.cli.console import Console, Pace, describe
+from land.cli.console import Console, describe
 
 
 class Terminal(io.StringIO):
@@ -26,7 +26,7 @@ def test_work_is_announced_at_once(capsys):
 
 
 def test_a_terminal_sees_the_latest_step(monkeypatch):
-    monkeypatch.setattr("land.cli.console.PACE", Pace(pause=0.2))
+    monkeypatch.setattr("land.cli.console.PAUSE", 0.2)
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     console = Console()
@@ -59,7 +59,7 @@ def test_a_log_gets_lines_and_not_too_many(capsys):
 
 
 def test_a_log_hears_that_work_goes_on(capsys, monkeypatch):
-    monkeypatch.setattr("land.cli.console.PACE", Pace(patience=0.3))
+    monkeypatch.setattr("land.cli.console.PATIENCE", 0.3)
     with Console().working("fitting"):
         time.sleep(0.8)
     assert "\n  fitting  0." in capsys.readouterr().err

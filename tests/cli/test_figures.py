@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import land
-from land.cli import demo
+from land.cli import figures
 from land.cli.console import CommandError, Console
 from land.cli.figures import model_figure
 from land.cli.models import StoredModel, load_model
@@ -200,12 +200,13 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
 @pytest.fixture
 def _light_demo(monkeypatch):
     """The demonstration with far fewer data and effort than the real one."""
-    monkeypatch.setattr(demo, "SIZE", demo.Size(rows=60, samples=100, grid=5))
+    for name, value in {"ROWS": 60, "SAMPLES": 100, "GRID": 5}.items():
+        monkeypatch.setattr(figures, name, value)
     cases = [
         case._replace(n_components=1, sigma=1.0, rho=1.0)
-        for case in demo.builtin_cases(0)
+        for case in figures.builtin_cases(0)
     ]
-    monkeypatch.setattr(demo, "builtin_cases", lambda seed: cases)
+    monkeypatch.setattr(figures, "builtin_cases", lambda seed: cases)
 
 
 @pytest.mark.usefixtures("_light_demo")
@@ -294,7 +295,7 @@ def test_reproduce_can_be_interrupted(fails, runner, tmp_path, monkeypatch):
 
 def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
     """The installed package has no experiments, and says where they are."""
-    monkeypatch.setattr("land.cli.reproduce._CHECKOUT", tmp_path)
+    monkeypatch.setattr(sys.modules["land.cli.main"], "_CHECKOUT", tmp_path)
     monkeypatch.setattr(sys, "path", [])
     for name in list(sys.modules):
         if name.split(".")[0] == "reproduction":

@@ -7,7 +7,6 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 import land
-from land.estimators.scoring import ChunkSize
 
 
 def test_scores_are_in_the_units_of_the_table(
@@ -48,7 +47,7 @@ def test_rows_are_counted_until_an_interrupt(
         if done == 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("land.estimators.scoring.CHUNKS", ChunkSize(rows=10))
+    monkeypatch.setattr("land.estimators.scoring.CHUNK_ROWS", 10)
     monkeypatch.setattr("land.cli.console.Console.rows", rows)
     file = tmp_path / "out.csv"
     done = cli(command, scaled_file, table, "-o", file, "-q")

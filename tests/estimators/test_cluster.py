@@ -40,7 +40,7 @@ def cluster():
 @pytest.fixture
 def many_chunks(monkeypatch):
     """Eight rows to a chunk, so that little data are many jobs."""
-    monkeypatch.setattr(scoring, "CHUNKS", scoring.ChunkSize(rows=8))
+    monkeypatch.setattr(scoring, "CHUNK_ROWS", 8)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,7 @@ def test_scores_are_those_of_this_process(cluster, many_chunks, arc):
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:the chosen number of components:UserWarning")
 def test_candidates_are_those_of_this_process(cluster, pair):
     template = land.LANDMixture(
         metric=EuclideanMetric(2), method="least_squares", n_samples=200
@@ -111,8 +112,6 @@ def test_restarts_are_those_of_this_process(cluster, pair):
 
 
 @pytest.mark.nightly
-# It is so if the worker that dies is the only one yet to hold what was scattered.
-@pytest.mark.filterwarnings("ignore:.*lost by their workers:RuntimeWarning")
 @pytest.mark.parametrize("what", ["fit", "transform"])
 def test_a_worker_that_is_killed_costs_time_but_not_the_result(
     what, cluster, many_chunks, pair, tmp_path

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import land
-from land.estimators.fields import FIELDS
+from land.estimators.files import FIELDS
 
 KILLED = """
 import itertools, os, pathlib, random, signal, time

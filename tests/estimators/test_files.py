@@ -89,7 +89,7 @@ def test_clusters_come_back_bit_for_bit(moons_clusters, moons, tmp_path):
 
 @pytest.mark.parametrize("name", ["arc_model", "moons_mixture", "moons_clusters"])
 def test_every_attribute_survives(name, request, tmp_path):
-    """A new fitted attribute must be added to land.estimators.fields."""
+    """A new fitted attribute must be added to land.estimators.files."""
     model = request.getfixturevalue(name)
     model.save(tmp_path / "model")
     loaded = land.load(tmp_path / "model")

@@ -209,7 +209,7 @@ def test_two_members_of_one_name_are_refused(file):
         pytest.warns(UserWarning, match="Duplicate"),
     ):
         archive.writestr("mean_.npy", npy(np.zeros(2)))
-    with pytest.raises(land.ModelFileError, match="two of the same name"):
+    with pytest.raises(land.ModelFileError, match="two members of the same name"):
         land.load(file)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import land
-from land.estimators.runs import MixtureRun
+from land.estimators.mixture import MixtureRun
 from land.metrics import EuclideanMetric
 
 FAST = {"n_samples": 500, "random_state": 0}

@@ -7,9 +7,7 @@ import joblib
 import numpy as np
 import pytest
 
-from land.estimators.scoring import ChunkSize, in_chunks, spread
-
-lost: list[int] = []
+from land.estimators.scoring import in_chunks, spread
 
 
 @pytest.fixture
@@ -23,29 +21,12 @@ def _square(number):
     return number**2
 
 
-def _square_or_die(number):
-    """Square a number; the first attempt at 5 fails."""
-    if number == 5 and not lost:
-        lost.append(number)
-        raise SystemError("killed")
-    return number**2
-
-
 def test_results_have_their_positions(threads):
     expected = {number: number**2 for number in range(10)}
     assert dict(spread(_square, range(10), None)) == expected
 
 
-def test_what_is_lost_is_given_out_again(threads):
-    lost.clear()
-    with pytest.warns(RuntimeWarning, match="lost by their workers.*SystemError: kill"):
-        found = dict(spread(_square_or_die, range(10), None))
-    assert lost == [5]
-    assert found == {number: number**2 for number in range(10)}
-
-
-@pytest.mark.filterwarnings("ignore:.*lost by their workers:RuntimeWarning")
-def test_what_is_lost_twice_is_an_error(threads):
+def test_errors_of_jobs_are_errors(threads):
     with pytest.raises(ZeroDivisionError):
         list(spread(lambda number: 1 / number, range(4), None))
 
@@ -72,7 +53,7 @@ def test_jobs_do_not_spread_any_further(threads):
 
 
 def test_chunks_are_the_same_for_any_number_of_jobs(threads, monkeypatch):
-    monkeypatch.setattr("land.estimators.scoring.CHUNKS", ChunkSize(rows=8))
+    monkeypatch.setattr("land.estimators.scoring.CHUNK_ROWS", 8)
     rows = np.random.default_rng(0).normal(size=(30, 2))
 
     def about_their_mean(rows):  # depends on what is in a chunk

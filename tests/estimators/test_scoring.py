@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from land.estimators import scoring
-from land.estimators.scoring import ChunkSize, in_chunks, reporting_to
+from land.estimators.scoring import in_chunks, reporting_to
 
 ROWS = np.arange(30.0).reshape(10, 3)
 
@@ -15,7 +15,7 @@ ROWS = np.arange(30.0).reshape(10, 3)
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of at most eight rows."""
-    monkeypatch.setattr(scoring, "CHUNKS", ChunkSize(rows=8))
+    monkeypatch.setattr(scoring, "CHUNK_ROWS", 8)
 
 
 def test_values_are_those_of_the_rows(small_chunks):
@@ -53,7 +53,7 @@ def arc_model(smooth_model):
 
 def test_scores_do_not_depend_on_chunks(arc_model, arc, monkeypatch):
     whole = [arc_model.score_samples(arc), arc_model.tangents(arc)]
-    monkeypatch.setattr(scoring, "CHUNKS", ChunkSize(rows=8))
+    monkeypatch.setattr(scoring, "CHUNK_ROWS", 8)
     parts = [arc_model.score_samples(arc), arc_model.tangents(arc)]
     for value, other in zip(parts, whole, strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
@@ -71,7 +71,7 @@ def test_clusters_do_not_depend_on_chunks(
         moons_clusters.predict,
     ]
     whole = [function(moons) for function in functions]
-    monkeypatch.setattr(scoring, "CHUNKS", ChunkSize(rows=8))
+    monkeypatch.setattr(scoring, "CHUNK_ROWS", 8)
     for function, value in zip(functions, whole, strict=True):
         np.testing.assert_allclose(function(moons), value, rtol=1e-4, atol=1e-5)
 
@@ -87,7 +87,7 @@ def peak():
     "Peak resident memory so far, in MiB."
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-scoring.CHUNKS = scoring.ChunkSize(rows=1024)
+scoring.CHUNK_ROWS = 1024
 rows = np.random.default_rng(0).standard_normal((6 * 1024, 64))
 model = land.RiemannianKMeans(1, metric=EuclideanMetric(64), init=rows[:1], tol=9.0)
 model.fit(rows[:1024])

@@ -7,7 +7,7 @@ from sklearn.neighbors import KernelDensity
 from land import LAND
 from land.metrics import EuclideanMetric
 from land.plotting import density_grid, plot_data, plot_density, plot_grid
-from land.plotting.density import SHARES, enclosing_levels
+from land.plotting.plane import SHARES, enclosing_levels
 
 LIMITS = [[-4.5, 4.5], [-1.5, 3.0]]
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-
-# Shorter compilations are not worth a file.
-_SECONDS = 0.1
 
 
 def enable() -> Path | None:
@@ -35,7 +33,8 @@ def enable() -> Path | None:
     except (OSError, RuntimeError):
         return None
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS)
+    # Seconds of a compilation that is worth a file.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     return folder
 
 
@@ -55,9 +54,7 @@ def _is_shared(status: os.stat_result) -> bool:
 def _machine() -> str:
     """A name for this kind of machine and JAX: code of another one may not run here."""
     parts = [version("jax"), version("jaxlib"), platform.machine()]
-    try:
+    with suppress(OSError):  # Linux only
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         parts += sorted({line for line in lines if line.startswith(("flags", "model"))})
-    except OSError:
-        parts.append(platform.processor())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

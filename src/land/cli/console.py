@@ -10,10 +10,16 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+
+# Seconds between updates of a terminal's line, or lines of a log: looks alive.
+PAUSE = 0.5
+# Seconds until a log says that work goes on: users wonder by then.
+PATIENCE = 5.0
+# Characters of a progress bar: a line has room for the words beside it.
+_BAR = 24
 
 _REMEDIES: dict[type[BaseException], str] = {
     FileNotFoundError: "; check the path",
@@ -39,31 +45,11 @@ class UsageError(CommandError):
     code = USAGE
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How often progress is shown, in seconds, and how wide its bar is."""
-
-    pause: float = 0.5  # between updates of a terminal's line, or lines of a log
-    patience: float = 5.0  # until a log says that work goes on
-    bar: int = 24  # characters
-
-
-PACE = Pace()
-
-
 class Console:
-    """Shows progress, collects warnings, prints results.
+    """Shows progress unless `quiet`, collects warnings, prints results, maybe as JSON.
 
-    While it is entered, warnings become lines, without file names.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether to leave out progress. Warnings and errors are always shown.
-    json : bool
-        Whether results are JSON.
-    verbose : bool
-        Whether to show details of the method.
+    Warnings and errors are always shown. While it is entered, warnings become lines,
+    without file names.
     """
 
     def __init__(
@@ -79,13 +65,12 @@ class Console:
 
     def __enter__(self) -> Self:
         self._filters.__enter__()
-        # Warnings of libraries about themselves do not concern the user.
         warnings.simplefilter("ignore")
         for category in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", category)
         # A cache that cannot be used costs time, nothing else.
         warnings.filterwarnings("ignore", message=".*persistent compilation cache.*")
-        warnings.showwarning = self._show_warning
+        warnings.showwarning = lambda message, *_, **__: self.warn(str(message))
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -98,6 +83,7 @@ class Console:
 
     def warn(self, text: str) -> None:
         """A line of warning; the same one is shown once."""
+        text = " ".join(text.split())
         if text not in self.warnings:
             self.warnings.append(text)
             self._line(f"land: warning: {text}")
@@ -142,29 +128,28 @@ class Console:
         """Show a step of a fit; a callback of the estimators."""
         lead = "looking for a start: " if step.stage == "search" else ""
         state = f"{lead}step {step.iteration}  log density {-step.objective:.6g}"
-        if self.verbose:
-            state += f"  {step.n_log_maps} geodesics"
-        self.progress(state)
+        work = f"  {step.n_log_maps} geodesics" if self.verbose else ""
+        self.progress(state + work)
 
     def rows(self, done: int, total: int) -> None:
         """Show how many rows are done, as `land.estimators.scoring` reports it."""
-        bar = "#" * (PACE.bar * done // total)
+        bar = "#" * (_BAR * done // total)
         left = (time.perf_counter() - self._started) * (total - done) / done
         rest = f", about {left:.0f} s left" * (done < total)
-        self.progress(f"[{bar:.<{PACE.bar}}] {done} of {total} rows{rest}")
+        self.progress(f"[{bar:.<{_BAR}}] {done} of {total} rows{rest}")
 
     def progress(self, state: str) -> None:
         """Show how far the task has come."""
         self._state = state
-        if not self._terminal and time.perf_counter() - self._written > PACE.pause:
+        if not self._terminal and time.perf_counter() - self._written > PAUSE:
             self.say(self._described())
 
     def _watch(self, done: threading.Event) -> None:
         """Keep the terminal's line up to date, or a log alive."""
-        while not done.wait(PACE.pause):
+        while not done.wait(PAUSE):
             if self._terminal:
                 self._write(self._described()[2:81])
-            elif time.perf_counter() - self._written > PACE.patience:
+            elif time.perf_counter() - self._written > PATIENCE:
                 self._line(self._described())
 
     def _described(self) -> str:
@@ -179,9 +164,6 @@ class Console:
         with self._lock, contextlib.suppress(OSError, ValueError):  # nobody listens
             self._stream.write("\r\x1b[K" * self._terminal + text)
             self._stream.flush()
-
-    def _show_warning(self, message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        self.warn(" ".join(str(message).split()))
 
 
 def describe(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How many columns are shown, and which are suspicious."""
-
-    shown: int = 6  # in messages, summaries and figures: a line has room for them
-    unequal: float = 20.0  # ratio of spreads above which columns should be scaled
-    classes: int = 10  # different whole numbers, or words, that may name classes
-
-
-LIMITS = Limits()
+# Columns in messages, summaries and figures: a line has room for them.
+SHOWN = 6
+# Ratio of spreads above which the narrower column hardly counts in distances.
+_UNEQUAL = 20.0
+# Different whole numbers, or words, that may name classes.
+_CLASSES = 10
 # Decimal sign and sign between thousands, other than the usual ones.
 _READINGS = {
     "--thousands ,": (".", ","),
@@ -69,10 +66,7 @@ class Data:
 
 
 def read_data(
-    options: Any,
-    console: Console,
-    expected: list[str] | None = None,
-    usual_label: str | None = None,
+    options: Any, console: Console, expected: Any = None, usual_label: Any = None
 ) -> Data:
     """Read the file of `options.data` and choose its columns.
 
@@ -86,9 +80,12 @@ def read_data(
     if options.labels:
         (label,) = _find(table, options.labels)
     names = _choose(table, options, label, expected)
+    kinds = {name: _kind(table[name]) for name in names}
     if expected is None:
-        names = _leave_out(table, names, options, console)
-    problems = list(_problems(table, names, options, fitting=expected is None))
+        names = _leave_out(names, kinds, options, console)
+    if not names:
+        raise CommandError(f"{table.attrs['source']}: no column of numbers is left")
+    problems = list(_problems(table[names], kinds, options, fitting=expected is None))
     if problems:
         raise CommandError(f"{table.attrs['source']}: {'; '.join(problems)}")
     X = table[names].to_numpy(dtype=np.float64)
@@ -106,8 +103,8 @@ def read_data(
 
 def listed(names: Sequence[str]) -> str:
     """Names for a message, not too many of them."""
-    rest = len(names) - LIMITS.shown
-    return ", ".join(names[: LIMITS.shown]) + f" and {rest} more" * (rest > 0)
+    rest = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + f" and {rest} more" * (rest > 0)
 
 
 # Which columns.
@@ -163,35 +160,42 @@ def _find(table: pd.DataFrame, wanted: str) -> list[str]:
     return found
 
 
-def _leave_out(
-    table: pd.DataFrame, names: list[str], options: Any, console: Console
-) -> list[str]:
+def _leave_out(names: list[str], kinds: dict, options: Any, console: Console) -> Any:
     """The columns without those that were not meant, as far as that was said."""
-    texts = [name for name in names if _is_text(table[name])]
-    constant = [name for name in names if _is_constant(table[name])]
-    for wanted, left_out, reason in (
-        (options.ignore_text and not options.columns, texts, "hold text"),
-        (options.ignore_constant, constant, "do not vary"),
+    named = bool(options.columns)
+    for wanted, kind in (
+        (options.ignore_text and not named, "hold text"),
+        (options.ignore_constant, "do not vary"),
     ):
+        left_out = [name for name in names if kinds[name] == kind]
         if wanted and left_out:
             names = [name for name in names if name not in left_out]
-            console.warn(f"columns left out, as they {reason}: {listed(left_out)}")
-    if not names:
-        raise CommandError(f"{table.attrs['source']}: no column of numbers is left")
-    for name in [] if options.columns else names:
-        if name in texts or name in constant:
-            continue
-        if len(table) > 2 and np.all(np.diff(table[name]) == 1.0):
+            console.warn(f"columns left out, as they {kind}: {listed(left_out)}")
+    for name in [] if named else names:
+        if kinds[name] == "count the rows":
             console.warn(
                 f"column {name!r} counts the rows; if it means nothing, leave it out "
                 f"with --exclude {name!r}"
             )
-        elif _is_code(table[name]):
+        elif kinds[name] == "look like codes":
             console.warn(
                 f"column {name!r} has a few whole numbers only; if they name classes, "
                 f"keep it aside with --labels {name!r}"
             )
     return names
+
+
+def _kind(column: pd.Series) -> str:
+    """What the values of a column do."""
+    if column.dtype == object:
+        return "hold text"
+    values = column[np.isfinite(column)]
+    if values.nunique() < 2:
+        return "do not vary"
+    if len(column) > 2 and np.all(np.diff(column) == 1.0):
+        return "count the rows"
+    few = values.nunique() <= min(_CLASSES, len(values) // 5)
+    return "look like codes" if few and np.all(values % 1 == 0.0) else "vary"
 
 
 def _labels(column: pd.Series) -> np.ndarray:
@@ -206,14 +210,11 @@ def _labels(column: pd.Series) -> np.ndarray:
 # What is wrong with them.
 
 
-def _problems(
-    table: pd.DataFrame, names: list[str], options: Any, fitting: bool
-) -> Iterator[str]:
+def _problems(table: Any, kinds: dict, options: Any, fitting: bool) -> Iterator[str]:
     """All that is wrong with the columns, with what to do about it."""
-    texts = [name for name in names if _is_text(table[name])]
-    for name in texts:
+    numeric = [name for name in table if kinds[name] != "hold text"]
+    for name in table.columns.difference(numeric, sort=False):
         yield _text_problem(table, name, options, fitting and not options.columns)
-    numeric = [name for name in names if name not in texts]
     finite = np.isfinite(table[numeric].to_numpy(dtype=np.float64))
     complete = finite.all(axis=1)
     if not complete.all():
@@ -227,7 +228,7 @@ def _problems(
                 f"values, the first in {first} (leave out these rows with "
                 "--drop-missing, or fill them in)"
             )
-    constant = [name for name in numeric if _is_constant(table[name])]
+    constant = [name for name in numeric if kinds[name] == "do not vary"]
     if fitting and complete.sum() == 1:
         yield "one row of data is too few to fit a model to (add rows)"
     elif fitting and constant:
@@ -255,39 +256,22 @@ def _text_problem(table: pd.DataFrame, name: str, options: Any, ignorable: bool)
     if readings:
         remedy = f"numbers if read with {' or '.join(readings)}"
     elif ignorable:
-        few = words.nunique() <= max(LIMITS.classes, len(words) // 2)
+        few = words.nunique() <= max(_CLASSES, len(words) // 2)
         keep = f"keep it aside with --labels {name!r}, " * few
         remedy = f"{keep}leave it out with --exclude, or all text with --ignore-text"
     return f"column {name!r} holds text, {value[:40]!r} in row {row + 1} ({remedy})"
 
 
 def _is_number(cell: str, decimal: str, thousands: str | None) -> bool:
-    try:
+    with suppress(ValueError):
         to_number(cell, decimal, thousands)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_text(column: pd.Series) -> bool:
-    return column.dtype == object
-
-
-def _is_constant(column: pd.Series) -> bool:
-    """Whether it has numbers, and all that are there are equal."""
-    return not _is_text(column) and column[np.isfinite(column)].nunique() < 2
-
-
-def _is_code(column: pd.Series) -> bool:
-    """Whether a column looks like codes of a few classes."""
-    values = column[np.isfinite(column)]
-    few = values.nunique() <= min(LIMITS.classes, len(values) // 5)
-    return few and bool(np.all(values % 1 == 0.0))
+        return True
+    return False
 
 
 def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:
     spreads = X.std(axis=0)
-    if spreads.max() > LIMITS.unequal * spreads.min():
+    if spreads.max() > _UNEQUAL * spreads.min():
         wide, narrow = names[int(spreads.argmax())], names[int(spreads.argmin())]
         console.warn(
             f"column {wide!r} varies {spreads.max() / spreads.min():.2g} times as much "

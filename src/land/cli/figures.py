@@ -1,24 +1,47 @@
-"""Figures of the command line, put together from `land.plotting`."""
+"""Figures of the command line: of a stored model, and those of `land demo`.
+
+The demo fits LAND, least squares and a Gaussian mixture to half of built-in data and
+judges them on the other half. Sigma and rho suit the purpose: a large rho for a
+density, a small one for clusters.
+"""
 
 from __future__ import annotations
 
+import argparse
+import time
+import warnings
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.mixture import GaussianMixture
 
+import land
 from land import plotting
-from land.cli.console import CommandError
-from land.cli.data import LIMITS
+from land.cli import cache
+from land.cli.console import CommandError, Console
+from land.cli.data import SHOWN
 from land.cli.models import StoredModel
+from land.cli.tables import text_table, write_table
 from land.estimators.archive import replacing
-from land.plotting.sheet import component_legend, sheet
-from land.plotting.space import MOST_SHOWN
+from land.plotting.components import MOST_SHOWN
+from land.plotting.sheet import COLORS, LEGEND, component_legend, sheet
 
 _LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
 # Ratio of extents from which a figure to scale would be a thin line.
 _MOST_UNEQUAL = 8.0
+MODELS = ("LAND", "least squares", "Gaussian mixture")
+# Inches of a panel of the demo: three of them fill a page.
+_PANEL = (3.0, 2.1)
+# One colour: the order of components differs from model to model.
+_RINGS = COLORS[1]
+_NOTE = """\
+(higher is better for both; held-out: mean over rows not fitted to; sigma and rho were
+ chosen by hand on these data: an illustration, not a benchmark)"""
+# Rows of the data, effort for the constant and points along the axes of a figure: small
+# enough to take seconds, large enough to tell the models apart.
+ROWS, SAMPLES, GRID = 300, 600, 26
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -100,7 +123,7 @@ def _contours(model: Any, ax: Any, grid: int) -> None:
 def _pairs(stored: StoredModel, points: np.ndarray) -> Any:
     """A panel for each pair of columns."""
     dim = len(stored.columns)
-    shown = range(dim if dim <= MOST_SHOWN else LIMITS.shown)
+    shown = range(dim if dim <= MOST_SHOWN else SHOWN)
     with sheet(1, 1, (4.0, 4.0)) as (figure, axes):
         axes[0, 0].remove()
         panels = plotting.plot_pairs(stored.model, points, figure, dimensions=shown)
@@ -132,3 +155,120 @@ def _label(axis: Any, stored: StoredModel, k: int) -> None:
         marks = axis.get_major_locator().tick_values(low, high)
         marks = marks[(marks >= low) & (marks <= high)]
         axis.set_ticks((marks - center) / scale, labels=[f"{m:.6g}" for m in marks])
+
+
+# The demo.
+
+
+class Case(NamedTuple):
+    """A data set with its classes, if it has any, and the settings of its models."""
+
+    name: str
+    data: np.ndarray
+    classes: np.ndarray | None
+    n_components: int
+    sigma: float
+    rho: float
+
+
+def demo(options: argparse.Namespace, console: Console) -> int:
+    """Compare the models, write figure and table."""
+    started = time.perf_counter()
+    options.output.mkdir(parents=True, exist_ok=True)
+    console.say("comparing models on built-in data; the first run compiles")
+    cache.enable()
+    rows, figure = compare(builtin_cases(options.seed), options.seed, console)
+    files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
+    for file in files[:2]:
+        save_figure(figure, file)
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    write_table(files[2], columns)
+    seconds = time.perf_counter() - started
+    places = f"figure: {files[0]}, {files[1]}\ntable: {files[2]}  ({seconds:.0f} s)"
+    result = {"rows": rows, "files": [str(file) for file in files], "seconds": seconds}
+    console.result(f"{text_table(columns)}\n{_NOTE}\n{places}", result)
+    return 0
+
+
+def builtin_cases(seed: int) -> list[Case]:
+    """The data sets; every other row is for the fit, the rest to judge it."""
+    curve = land.datasets.make_half_ellipse(ROWS, random_state=seed)
+    moons, classes = land.datasets.make_two_moons(ROWS, random_state=seed)
+    order = np.random.default_rng(seed).permutation(ROWS)
+    return [
+        Case("half-ellipse", curve[order], None, 1, 0.2, 1.0),
+        Case("two moons", moons[order], classes[order], 2, 0.15, 0.01),
+    ]
+
+
+def compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict], Any]:
+    """Fit, judge and draw all models: a row for each, and the figure."""
+    rows: list[dict[str, Any]] = []
+    with sheet(len(cases), len(MODELS), _PANEL) as (figure, axes):
+        for panels, case in zip(axes, cases, strict=True):
+            for ax, name in zip(panels, MODELS, strict=True):
+                with console.working(f"{case.name}: {name}"):
+                    model = _fitted(case, name, seed, console)
+                    rows.append(_judged(case, name, model))
+                    _draw(ax, model, case.data[::2])
+                # The first panel shows the whole plane around the data.
+                ax.set(xlim=panels[0].get_xlim(), ylim=panels[0].get_ylim())
+                ax.set(xticks=[], yticks=[], title=_title(rows[-1]))
+            panels[0].set_ylabel(case.name)
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), **LEGEND)
+    return rows, figure
+
+
+def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
+    """Fit one model; its warnings are shown with the names of data and model."""
+    model: Any
+    if name == "Gaussian mixture":
+        model = GaussianMixture(case.n_components, n_init=10, random_state=seed)
+    else:
+        model = land.LANDMixture(
+            case.n_components,
+            case.sigma,
+            case.rho,
+            method="ml" if name == "LAND" else "least_squares",
+            n_samples=SAMPLES,
+            random_state=seed,
+            callback=console.step,
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(case.data[::2])
+    # Our estimators answer an interrupt with the model so far, which is no result here.
+    if getattr(model, "interrupted_", False):
+        raise KeyboardInterrupt
+    for each in caught:
+        console.warn(f"{case.name}: {name}: {each.message}")
+    return model
+
+
+def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
+    """A row of the table: how well the model does on rows it was not fitted to."""
+    test, agreement = case.data[1::2], None
+    if case.classes is not None:
+        agreement = land.f_measure(case.classes[1::2], model.predict(test))
+    metric = (None, None) if name == "Gaussian mixture" else (case.sigma, case.rho)
+    return {
+        **{"data": case.name, "model": name, "sigma": metric[0], "rho": metric[1]},
+        "held_out_log_density": float(model.score_samples(test).mean()),
+        "f_measure": agreement,
+    }
+
+
+def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
+    plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
+    shade = plotting.plot_density(model, ax, grid=GRID).cmap(0.5)
+    ax.fill([], [], color=shade, label="density (95 % to 10 % of the probability)")
+    rings = plotting.plot_covariance(model, ax, n_std=1.0, color=_RINGS, label=None)
+    rings[0].set_label("one standard deviation")
+    plotting.plot_means(model, ax, color=_RINGS, label="mean")
+
+
+def _title(row: dict[str, Any]) -> str:
+    agreement = row["f_measure"]
+    more = "" if agreement is None else f", F-measure {agreement:.2f}"
+    density = f"{row['held_out_log_density']:.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{row['model']}{more}\nheld-out log density {density}"

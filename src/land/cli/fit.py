@@ -113,53 +113,47 @@ def select(options: argparse.Namespace, console: Console) -> int:
     stored = new_model(None, data, options)
     X = stored.to_model(data.X)
     count = len(options.components) * len(options.sigma)
+
+    def show(step: Any) -> None:  # a function, which scikit-learn's clone leaves alone
+        console.step(step)
+
+    labels = data.labels
+    if labels is not None and all(each is None for each in labels):
+        labels = None
     with console.working(f"fitting {counted(count, 'candidate')}"):
-        selection = _select(X, data.labels, options, console)
+        cache.enable()
+        callback = show if options.jobs == 1 else None
+        selection = land.select(
+            X,
+            options.components,
+            list(options.sigma),
+            estimator=land.LANDMixture(callback=callback, **settings(options)),
+            labels=labels,
+            criterion=options.criterion,
+            held_out=options.held_out,
+            n_jobs=options.jobs,
+            random_state=options.seed,
+            verbose=not console.quiet,
+        )
     stored = replace(stored, model=selection.model)
     table = selection.table.to_dict("records")
     rows = [_in_units(row, stored.log_scale, len(X)) for row in table]
     best = _in_units(selection.best, stored.log_scale, len(X))
-    result: dict[str, Any] = {"criterion": options.criterion, "best": best}
-    result["table"] = rows
-    text = select_text(rows, best, options.criterion)
+    result = {"criterion": options.criterion, "best": best, "table": rows}
+    lines = [select_text(rows, best, options.criterion)]
     if options.table is not None:
         write_table(options.table, {name: [row[name] for row in rows] for name in best})
         result["table_file"] = str(options.table)
-        text += f"\ntable: {options.table}"
+        lines.append(f"table: {options.table}")
     if options.output is not None:
         stored.save(options.output)
         result["model"] = str(options.output)
-        text += f"\nmodel: {options.output}"
-    console.result(text, result)
+        lines.append(f"model: {options.output}")
+    console.result("\n".join(lines), result)
     if selection.interrupted:
         console.error("interrupted; the choice is among the candidates so far")
         return INTERRUPTED
     return 0
-
-
-def _select(X: Any, labels: Any, options: argparse.Namespace, console: Console) -> Any:
-    def show(step: Any) -> None:  # a function, which scikit-learn's clone leaves alone
-        console.step(step)
-
-    cache.enable()
-    callback = show if options.jobs == 1 else None
-    return land.select(
-        X,
-        options.components,
-        list(options.sigma),
-        estimator=land.LANDMixture(callback=callback, **settings(options)),
-        labels=_known(labels),
-        criterion=options.criterion,
-        held_out=options.held_out,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        verbose=not console.quiet,
-    )
-
-
-def _known(labels: Any) -> Any:
-    """The labels, if there are any."""
-    return None if labels is None or all(each is None for each in labels) else labels
 
 
 def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:
@@ -168,9 +162,7 @@ def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:
     return row | shifted | {"held_out": row["held_out"] - log_scale}
 
 
-def select_text(
-    rows: list[dict[str, Any]], best: dict[str, Any], criterion: str
-) -> str:
+def select_text(rows: list[dict], best: dict, criterion: str) -> str:
     """The table of candidates, and what to make of the choice."""
     compared = any(isfinite(row["f_measure"]) for row in rows)
     shown = (*_SHOWN, "f_measure") if compared else _SHOWN

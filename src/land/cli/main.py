@@ -7,11 +7,13 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
+import land
 from land.cli import options as arguments_of
 from land.cli.console import (
     BROKEN_PIPE,
@@ -23,23 +25,34 @@ from land.cli.console import (
     describe,
 )
 
-# The module that has the function of that name, and what `land --help` says.
-COMMANDS = {
-    "demo": ("demo", "compare LAND with other models on built-in data"),
-    "fit": ("fit", "fit a model to a table and write it to a file"),
-    "score": ("apply", "log densities of the rows of a table"),
-    "predict": ("apply", "clusters of the rows of a table"),
-    "sample": ("apply", "draw points from a model"),
-    "plot": ("apply", "draw a model"),
-    "select": ("fit", "choose the number of components and sigma"),
-    "info": ("apply", "show what is in a model file"),
-    "reproduce": ("reproduce", "compute the paper's figures and tables anew"),
+# The module that has the function of that name.
+_MODULES = {
+    "demo": "land.cli.figures",
+    "fit": "land.cli.fit",
+    "score": "land.cli.models",
+    "predict": "land.cli.models",
+    "sample": "land.cli.models",
+    "plot": "land.cli.models",
+    "select": "land.cli.fit",
+    "info": "land.cli.models",
+    "reproduce": "reproduction.command",  # which only a checkout has
 }
+# The root of the repository where land is installed in place; elsewhere some folder.
+_CHECKOUT = Path(__file__).resolve().parents[3]
+_ABOUT = """\
+The Locally Adaptive Normal Distribution: densities and clusters that follow the shape
+of the data."""
 _EPILOG = """\
 exit codes: 0 all went well, 1 it failed, 2 the arguments make no sense, 130 interrupted
 environment: LAND_TRACEBACK=1 shows where errors come from; LAND_NO_CACHE=1 keeps no
 compiled code in the user's cache folder
 """
+_COMMON = {
+    ("-q", "--quiet"): "no progress, only warnings",
+    ("-v", "--verbose"): "more about the model and the steps of its fit",
+    ("--json",): "the result as JSON on standard output",
+    ("--traceback",): "show where an error comes from",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(options.quiet, options.json, options.verbose)
     try:
         with console:
-            module = import_module(f"land.cli.{COMMANDS[options.command][0]}")
-            code = int(getattr(module, options.command)(options, console))
+            code = _function_of(options.command)(options, console)
             sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -79,49 +91,40 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"land: {message}; see '{self.prog} --help'\n")
 
 
-class _Version(argparse.Action):
-    """Looks the version up when it is asked for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> NoReturn:
-        from land import __version__
-
-        print(f"land {__version__}")
-        parser.exit()
-
-
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
-    layout = argparse.RawDescriptionHelpFormatter
-    about = "densities and clusters that follow the shape of the data."
-    parser = _Parser(
-        prog="land",
-        description=f"The Locally Adaptive Normal Distribution: {about}",
-        epilog=_EPILOG,
-        formatter_class=layout,
-    )
-    version = "show the version and exit"
-    parser.add_argument("--version", action=_Version, nargs=0, help=version)
+    """The parser of all commands; docstrings of their arguments are its help."""
+    layout: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    parser = _Parser(prog="land", description=_ABOUT, epilog=_EPILOG, **layout)
+    version = f"land {land.__version__}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", title="commands"
     )
-    for name, (_, help_line) in COMMANDS.items():
+    for name in _MODULES:
         add_arguments = getattr(arguments_of, name)
-        own = commands.add_parser(
-            name,
-            help=help_line,
-            description=inspect.getdoc(add_arguments),
-            formatter_class=layout,
-            allow_abbrev=False,
-        )
+        text = inspect.getdoc(add_arguments) or ""
+        about: Any = {"help": text.splitlines()[0], "description": text}
+        own = commands.add_parser(name, allow_abbrev=False, **about, **layout)
         add_arguments(own)
-        for flags, shown in (
-            (("-q", "--quiet"), "no progress, only warnings"),
-            (("-v", "--verbose"), "more about the model and the steps of its fit"),
-            (("--json",), "the result as JSON on standard output"),
-            (("--traceback",), "show where an error comes from"),
-        ):
+        for flags, shown in _COMMON.items():
             own.add_argument(*flags, action="store_true", help=shown)
     return parser
+
+
+def _function_of(command: str) -> Callable[[argparse.Namespace, Console], int]:
+    here = (_CHECKOUT / "reproduction" / "__init__.py").is_file()
+    if command == "reproduce" and here:
+        sys.path.append(str(_CHECKOUT))
+    try:
+        return getattr(import_module(_MODULES[command]), command)
+    except ModuleNotFoundError as error:
+        if error.name != "reproduction":
+            raise
+        raise CommandError(
+            "the paper's experiments are in land's repository, not in the installed "
+            "package; clone it, run there pip install '.[reproduction]', then python "
+            "-m reproduction"
+        ) from None
 
 
 def _discard_output() -> None:

@@ -1,19 +1,27 @@
-"""Models in the units and columns of the user's table, and their summaries."""
+"""Models in the units and columns of the user's table, and the commands that use them.
+
+These are score, predict, sample, plot and info.
+"""
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.mixture import GaussianMixture
 
 from land.cli import cache
 from land.cli.console import CommandError, Console
-from land.cli.data import LIMITS, Data, listed, read_data
-from land.cli.tables import text_table
+from land.cli.data import SHOWN, Data, listed, read_data
+from land.cli.tables import FIGURES, TABLES, check_output, deliver, text_table
+from land.estimators.density import information_criteria
+from land.estimators.files import load_with_extra
 
 
 @dataclass(frozen=True)
@@ -78,8 +86,6 @@ class StoredModel:
         It is the scale to judge a model by, fitted to the rows that the model's metric
         was learned from, if it was.
         """
-        from sklearn.mixture import GaussianMixture
-
         rows, count = self.model.metric_.landmarks, len(self.means())
         if rows is None or len(rows) <= count:
             return None
@@ -108,9 +114,14 @@ class StoredModel:
     def summary(self) -> dict[str, Any]:
         """What there is to know about the model."""
         model, means, landmarks = self.model, self.means(), self.model.metric_.landmarks
-        even = np.full(len(means), 1.0 / len(means))
         kept = "method volume reference covariance_type"
-        fitted = "sigma rho geometry_gain converged interrupted"
+        fitted = "sigma rho geometry_gain converged interrupted n_log_maps"
+        fitted += " n_failed_log_maps"
+        # The objective is about dx with these settings only.
+        settings = [getattr(model, name, None) for name in ("reference", "volume")]
+        density = None
+        if settings == ["lebesgue", "exact"]:
+            density = float(-model.objective_ - self.log_scale)
         return {
             "class": type(model).__name__,
             "components": len(means),
@@ -121,26 +132,14 @@ class StoredModel:
             "metric": type(model.metric_).__name__,
             **{name: getattr(model, name, None) for name in kept.split()},
             **{name: getattr(model, f"{name}_", None) for name in fitted.split()},
-            "n_log_maps": getattr(model, "n_log_maps_", None),
-            "n_failed_log_maps": getattr(model, "n_failed_log_maps_", None),
             "parameters": getattr(model, "n_parameters_", None),
             "steps": model.n_iter_,
             "objective": self._first_of("objective_", "inertia_"),
-            "mean_log_density": self._mean_log_density(),
-            "weights": getattr(model, "weights_", even),
+            "mean_log_density": density,
+            "weights": getattr(model, "weights_", np.full(len(means), 1 / len(means))),
             "means": means,
             "covariances": self.covariances(),
         }
-
-    def _mean_log_density(self) -> float | None:
-        """Mean log density of the rows of the fit, in their units.
-
-        The objective is about dx with these settings only.
-        """
-        settings = [getattr(self.model, name, None) for name in ("reference", "volume")]
-        if settings != ["lebesgue", "exact"]:
-            return None
-        return float(-self.model.objective_ - self.log_scale)
 
     def _first_of(self, *names: str) -> Any:
         known = [name for name in names if hasattr(self.model, name)]
@@ -158,29 +157,121 @@ def new_model(model: Any, data: Data, options: Any) -> StoredModel:
 def load_model(path: Path, console: Console) -> StoredModel:
     """Read a model file, of the command line or of Python."""
     console.say(f"reading {path}")
-    from land.estimators.files import load_with_extra
-
     cache.enable()
     model, extra = load_with_extra(path)
-    dim = model.n_features_in_
+    dim, label = model.n_features_in_, extra.get("label")
     numbered = [f"x{k + 1}" for k in range(dim)]
     columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))
+    names = [str(name) for name in columns]
     center = np.asarray(extra.get("center", np.zeros(dim)))
     scale = np.asarray(extra.get("scale", np.ones(dim)))
-    if len(columns) != dim or center.shape != (dim,) or scale.shape != (dim,):
+    if len(names) != dim or center.shape != (dim,) or scale.shape != (dim,):
         raise CommandError(f"{path}: its columns do not go with its model")
     if not np.all(scale > 0.0):
         raise CommandError(f"{path}: its scale must be positive")
-    names, label = [str(name) for name in columns], extra.get("label")
-    return StoredModel(
-        model, names, None if label is None else str(label), center, scale
-    )
+    label = None if label is None else str(label)
+    return StoredModel(model, names, label, center, scale)
 
 
 def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
     """The model, and the rows of the table in the columns it was fitted to."""
     stored = load_model(options.model, console)
     return stored, read_data(options, console, stored.columns, stored.label)
+
+
+# The commands.
+
+
+def score(options: argparse.Namespace, console: Console) -> int:
+    """Log densities of rows."""
+    check_output(options.output, TABLES)
+    stored, data = read_for_model(options, console)
+    with console.counting(f"scoring {len(data.X)} rows"):
+        values = stored.log_density(data.X, options.measure)
+    n, total = len(values), float(values.sum())
+    result: dict[str, Any] = {"rows": n, "measure": options.measure}
+    result["mean_log_density"] = total / n
+    result |= information_criteria(total, stored.model.n_parameters_, n)
+    result["failed_rows"] = int(np.isnan(values).sum())
+    text = (
+        f"{n} rows: mean log density {result['mean_log_density']:.6g}, "
+        f"AIC {result['aic']:.6g}, BIC {result['bic']:.6g}"
+    )
+    gaussian = None
+    if options.measure == "lebesgue":
+        gaussian = stored.gaussian_log_density(data.X)
+    if gaussian is not None:
+        theirs = result["gaussian_mean_log_density"] = float(gaussian.mean())
+        text += f"\na Gaussian mixture with as many components: {theirs:.6g}"
+        if theirs > result["mean_log_density"]:
+            text += "; try 'land fit' with a larger --rho"
+    columns = data.columns(options.with_data) | {"log_density": values}
+    deliver(options, console, columns, result, "log densities", text)
+    return 0
+
+
+def predict(options: argparse.Namespace, console: Console) -> int:
+    """Clusters of rows, with responsibilities or distances."""
+    check_output(options.output, TABLES)
+    stored, data = read_for_model(options, console)
+    model, name = stored.model, "responsibility"
+    with console.counting(f"assigning {len(data.X)} rows"):
+        points = stored.to_model(data.X)
+        if hasattr(model, "transform"):
+            values, name = model.transform(points), "distance"
+            components = np.argmin(np.nan_to_num(values, nan=np.inf), axis=1)
+        else:
+            values = np.ones((len(points), 1))
+            if hasattr(model, "predict_proba"):
+                values = model.predict_proba(points)
+            components = np.argmax(values, axis=1)
+    sizes = np.bincount(components, minlength=values.shape[1]).tolist()
+    result = {"rows": len(points), "sizes": sizes} | data.agreement(components)
+    text = "rows in each component: " + ", ".join(str(size) for size in sizes)
+    if "f_measure" in result:
+        text += f"; F-measure against {result['label']}: {result['f_measure']:.4f}"
+    columns = data.columns(options.with_data) | {"component": components}
+    columns |= {f"{name}_{k}": column for k, column in enumerate(values.T)}
+    deliver(options, console, columns, result, "components", text)
+    return 0
+
+
+def sample(options: argparse.Namespace, console: Console) -> int:
+    """Draw points."""
+    check_output(options.output, TABLES)
+    stored = load_model(options.model, console)
+    if not hasattr(stored.model, "sample"):
+        raise CommandError(
+            f"a {type(stored.model).__name__} has no density to draw from; fit a LAND"
+        )
+    with console.working(f"drawing {options.number} points"):
+        points, components = stored.model.sample(options.number, options.seed)
+    columns = dict(zip(stored.columns, stored.to_data(points).T, strict=True))
+    if len(stored.means()) > 1:
+        columns["component_" if "component" in columns else "component"] = components
+    n = len(points)
+    deliver(options, console, columns, {"points": n}, f"{n} points", "")
+    return 0
+
+
+def plot(options: argparse.Namespace, console: Console) -> int:
+    """Draw a model."""
+    check_output(options.output, FIGURES)
+    stored = load_model(options.model, console)
+    kind = options.kind or ("density" if len(stored.columns) == 2 else "pairs")
+    with console.counting(f"drawing {kind}"):
+        from land.cli.figures import model_figure, save_figure
+
+        save_figure(model_figure(stored, kind, options.grid), options.output)
+    console.result(f"figure: {options.output}", {"figure": str(options.output)})
+    return 0
+
+
+def info(options: argparse.Namespace, console: Console) -> int:
+    """Show a model."""
+    result = load_model(options.model, console).summary()
+    console.result(model_text(result, details=True), result)
+    return 0
 
 
 # In words.
@@ -193,11 +284,18 @@ def counted(count: int, what: str) -> str:
 
 def model_text(result: dict[str, Any], details: bool) -> str:
     """The summary for people; the `details` are for those who know the method."""
+    sigma, gain, many = result["sigma"], result["geometry_gain"], result["components"]
     name = "k-means" if result["class"] == "RiemannianKMeans" else "LAND"
-    line = f"{name}, {counted(result['components'], 'component')}"
-    line += f"; columns {listed(result['columns'])}"
-    line += " (standardised)" * result["standardized"]
-    lines = [line, *_gain_lines(result)]
+    line = f"{name}, {counted(many, 'component')}; columns {listed(result['columns'])}"
+    lines = [line + " (standardised)" * result["standardized"]]
+    known = gain is not None and bool(np.isfinite(gain))
+    plain = "Gaussian mixture" if many > 1 else "Gaussian"
+    gained = f"{gain:+.2g} in log density per row" if known else "not tried"
+    if sigma is not None and not np.isfinite(sigma):
+        good = f"an ordinary {plain} is good enough"
+        lines.append(f"{good}: following the data gains {gained}")
+    elif known:
+        lines.append(f"following the data gains {gained} over an ordinary {plain}")
     if result["mean_log_density"] is not None:
         lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")
     if details:
@@ -208,44 +306,29 @@ def model_text(result: dict[str, Any], details: bool) -> str:
     return "\n".join([*lines, _component_table(result)])
 
 
-def _gain_lines(result: dict[str, Any]) -> list[str]:
-    """How much better the model is for following the data, if that is known."""
-    sigma, gain = result["sigma"], result["geometry_gain"]
-    known = gain is not None and bool(np.isfinite(gain))
-    plain = "Gaussian mixture" if result["components"] > 1 else "Gaussian"
-    gained = f"{gain:+.2g} in log density per row" if known else "not tried"
-    if sigma is not None and not np.isfinite(sigma):
-        return [
-            f"an ordinary {plain} is good enough: following the data gains {gained}"
-        ]
-    return [f"following the data gains {gained} over an ordinary {plain}"] * known
-
-
-def _detail_lines(result: dict[str, Any]) -> list[str]:
+def _detail_lines(result: dict[str, Any]) -> Iterator[str]:
     """Parameters, metric and work."""
-    lines = []
     if result["parameters"] is not None:
         parameters = counted(result["parameters"], "parameter")
-        lines.append(f"{result['covariance_type']} covariances ({parameters})")
+        yield f"{result['covariance_type']} covariances ({parameters})"
     if result["sigma"] is not None and np.isfinite(result["sigma"]):
         units = " in standardised units" * result["standardized"]
-        lines.append(f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}")
+        yield f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}"
     if result["n_log_maps"] is not None:
         work = f"{counted(result['n_log_maps'], 'geodesic')} computed"
-        lines.append(f"{work}, {result['n_failed_log_maps']} failed at the end")
-    return lines
+        yield f"{work}, {result['n_failed_log_maps']} failed at the end"
 
 
 def _component_table(result: dict[str, Any]) -> str:
     """A line for each component: weight, mean and standard deviations."""
+    means, covariances = result["means"], result["covariances"]
     columns: dict[str, Any] = {"component": range(result["components"])}
     columns["weight"] = [f"{weight:.3f}" for weight in result["weights"]]
-    covariances = result["covariances"]
-    for k, name in enumerate(result["columns"][: LIMITS.shown]):
-        cells = [f"{mean[k]:.4g}" for mean in result["means"]]
+    for k, name in enumerate(result["columns"][:SHOWN]):
+        spreads = [""] * len(means)
         if covariances is not None:
             spreads = [f" ± {np.sqrt(each[k, k]):.2g}" for each in covariances]
-            cells = [cell + spread for cell, spread in zip(cells, spreads, strict=True)]
-        columns[name] = cells
+        pairs = zip(means, spreads, strict=True)
+        columns[name] = [f"{mean[k]:.4g}{spread}" for mean, spread in pairs]
     note = "\n(mean ± standard deviation, as measured at the mean)"
     return text_table(columns) + note * (covariances is not None)

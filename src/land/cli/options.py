@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 _FLAG: dict[str, Any] = {"action": "store_true"}
+_FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
 _MEASURES = ("lebesgue", "riemannian")
 _SIGMA = "how far around each row the model looks: a distance, or auto (default)"
 
 
 def demo(parser: Any) -> None:
-    """Compare LAND with a Gaussian mixture and least squares on built-in data.
+    """Compare LAND with other models on built-in data.
 
-    Writes a figure and a table. The models are fitted to half of the data; the table
-    has the mean log density of the other half, and for clusters the F-measure.
+    Writes a figure and a table. The models, also a Gaussian mixture and least squares,
+    are fitted to half of the data; the table has the mean log density of the other
+    half, and for clusters the F-measure.
     """
-    _output(parser, "FOLDER", "for figure and table", "land-demo")
+    _folder(parser, "for figure and table", "land-demo")
     _seed(parser)
 
 
@@ -31,7 +33,7 @@ def fit(parser: Any) -> None:
     ended: the same command with --resume goes on from there, also after a crash.
     """
     _data(parser, fitted=False)
-    _output(parser, "MODEL", "for the model")
+    _output(parser, "MODEL", "file for the model", required=True)
     _number(parser, "-k --components", 1, "components of the mixture")
     parser.add_argument("--resume", **_FLAG, help="go on from MODEL.checkpoint")
     group = _model(parser, type=number_or_auto, default="auto", help=_SIGMA)
@@ -81,7 +83,7 @@ def plot(parser: Any) -> None:
     history            the progress of the fit, step by step
     """
     info(parser)
-    _output(parser, "FIGURE", "for the figure")
+    _output(parser, "FIGURE", "file for the figure", required=True)
     kinds = ("density", "pairs", "view3d", "metric", "responsibilities", "history")
     usual = "what to draw (default: density, or pairs for more than two columns)"
     parser.add_argument("--kind", choices=kinds, help=usual)
@@ -101,8 +103,8 @@ def select(parser: Any) -> None:
     _choice(parser, "--criterion", ("bic", "aic", "held_out"), "what to choose by")
     add("--held-out", **_FLAG, help="compute held-out densities as well")
     _number(parser, "-j --jobs", 1, "candidates fitted at the same time")
-    add("-o", "--output", type=Path, metavar="MODEL", help="file for the chosen model")
-    add("--table", type=Path, metavar="FILE", help="file for the table of candidates")
+    _output(parser, "MODEL", "file for the chosen model")
+    add("--table", **_FILE, help="file for the table of candidates")
     several = f"{_SIGMA}; several: auto,0.2,0.5"
     _model(parser, type=_sigmas, default=("auto",), help=several)
     _paper(parser)
@@ -125,7 +127,7 @@ def reproduce(parser: Any) -> None:
     add("--list", **_FLAG, help="list the experiments")
     add("--quick", **_FLAG, help="fewer data and rougher numbers")
     add("--data", type=Path, metavar="FOLDER", help="folder of the real data")
-    _output(parser, "FOLDER", "for figures and tables", "land-reproduce")
+    _folder(parser, "for figures and tables", "land-reproduce")
 
 
 # What several commands share.
@@ -133,8 +135,7 @@ def reproduce(parser: Any) -> None:
 
 def _data(parser: Any, *, fitted: bool) -> None:
     """A file of data and how to read it, for a model that exists or is yet to be."""
-    group = parser.add_argument_group("data")
-    add = group.add_argument
+    add = parser.add_argument_group("data").add_argument
     kinds = "CSV, TSV, NPY, NPZ or Parquet file; - for CSV from standard input"
     add("data", type=Path, metavar="DATA", help=kinds)
     which = f"(default: {'those of the model' if fitted else 'all'})"
@@ -196,18 +197,18 @@ def _paper(parser: Any) -> Any:
     return group
 
 
-def _output(parser: Any, kind: str, what: str, default: str | None = None) -> None:
-    usual = "" if default is None else f" (default: {default})"
-    settings = {"type": Path, "metavar": kind, "required": default is None}
-    place = None if default is None else Path(default)
-    where = f"{'folder' if kind == 'FOLDER' else 'file'} {what}{usual}"
-    parser.add_argument("-o", "--output", default=place, **settings, help=where)
+def _output(parser: Any, kind: str, what: str, **more: Any) -> None:
+    parser.add_argument("-o", "--output", type=Path, metavar=kind, help=what, **more)
+
+
+def _folder(parser: Any, what: str, usual: str) -> None:
+    what = f"folder {what} (default: {usual})"
+    _output(parser, "FOLDER", what, default=Path(usual))
 
 
 def _table(parser: Any, what: str) -> None:
     kinds = ".csv, .tsv, .npy or .parquet (default: CSV on standard output)"
-    settings = {"type": Path, "default": Path("-"), "metavar": "FILE"}
-    parser.add_argument("-o", "--output", **settings, help=f"file {what}: {kinds}")
+    _output(parser, "FILE", f"file {what}: {kinds}", default=Path("-"))
 
 
 def _choice(parser: Any, name: str, choices: tuple[str, ...], what: str) -> None:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,12 @@ def _named(cells: pd.DataFrame, options: Any) -> pd.DataFrame:
         header = all(words) or any(np.logical_and(words, numbers))
     if not header:
         table = cells.apply(_typed, args=(options,))
-    table.columns = _unique(first if header else [""] * len(first))
+    names: list[str] = []  # of which no two are equal
+    for position, name in enumerate(first, 1):
+        base = (name if header else "") or f"x{position}"
+        others = (f"{base}.{k}" for k in count(2))
+        names.append(next(each for each in chain([base], others) if each not in names))
+    table.columns = names
     return table
 
 
@@ -135,9 +141,7 @@ def _typed(cells: pd.Series, options: Any) -> pd.Series:
         return words
 
 
-def to_number(
-    cell: str | None, decimal: str = ".", thousands: str | None = None
-) -> float:
+def to_number(cell: str | None, decimal: str, thousands: str | None) -> float:
     """The number in a cell, NaN for None; a ValueError if it is none."""
     if cell is None:
         return np.nan
@@ -150,21 +154,7 @@ def to_number(
     return float(cell if decimal == "." else cell.replace(decimal, "."))
 
 
-def _unique(names: Sequence[str]) -> list[str]:
-    """Names of which no two are equal; x1, x2, ... where there are none."""
-    taken: list[str] = []
-    for position, name in enumerate(names, 1):
-        name = name or f"x{position}"
-        candidate, count = name, 2
-        while candidate in taken:
-            candidate, count = f"{name}.{count}", count + 1
-        taken.append(candidate)
-    return taken
-
-
 def _read_arrays(path: Path, wanted: str | None) -> pd.DataFrame:
-    import pandas as pd
-
     try:
         loaded = np.load(path, allow_pickle=False)
         arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
@@ -191,35 +181,36 @@ def _read_arrays(path: Path, wanted: str | None) -> pd.DataFrame:
             f"{array.shape}"
         )
     # Other arrays of as many rows can serve as labels.
-    for other, each in arrays.items():
-        if each.shape == array.shape[:1]:
-            columns[other] = each
-    return pd.DataFrame({name: _column(column) for name, column in columns.items()})
+    shape = array.shape[:1]
+    columns |= {name: each for name, each in arrays.items() if each.shape == shape}
+    return _frame(columns)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    check_parquet(path)
+    _check_parquet(path)
     try:
-        stored = pd.read_parquet(path)
+        return _frame(pd.read_parquet(path))
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())
         raise CommandError(f"{path}: not a Parquet file ({reason})") from None
-    return pd.DataFrame({str(name): _column(stored[name]) for name in stored})
 
 
-def _column(values: Any) -> pd.Series:
-    """A column of numbers, or else of text."""
+def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Columns of numbers, or else of text."""
     import pandas as pd
 
-    column = pd.Series(values)
-    if pd.api.types.is_numeric_dtype(column):
-        return column.astype(float)
-    return column.astype(str).astype(object).where(column.notna(), None)
+    def typed(values: Any) -> pd.Series:
+        column = pd.Series(values)
+        if pd.api.types.is_numeric_dtype(column):
+            return column.astype(float)
+        return column.astype(str).astype(object).where(column.notna(), None)
+
+    return pd.DataFrame({str(name): typed(columns[name]) for name in columns})
 
 
-def check_parquet(path: Path) -> None:
+def _check_parquet(path: Path) -> None:
     """Refuse a Parquet file where nothing can read or write it."""
     if find_spec("pyarrow") is None:
         raise CommandError(
@@ -250,12 +241,14 @@ def check_output(path: Path | None, kinds: Sequence[str] | None = None) -> None:
             f"{path}: the folder is read-only; choose a place that you may use"
         )
     if path.suffix.lower() == ".parquet":
-        check_parquet(path)
+        _check_parquet(path)
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns to a file, as its name says; ``-`` is CSV on standard output."""
     import pandas as pd
+
+    from land.estimators.archive import replacing
 
     table = pd.DataFrame(columns)
     kind = path.suffix.lower()
@@ -265,8 +258,6 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
         return
     if kind == ".npy" and not all(map(pd.api.types.is_numeric_dtype, table.dtypes)):
         raise CommandError(f"{path}: NPY holds numbers only; write CSV or Parquet")
-    from land.estimators.archive import replacing
-
     with replacing(path) as stream:
         if kind == ".npy":
             np.save(stream, table.to_numpy(dtype=np.float64), allow_pickle=False)
@@ -286,25 +277,20 @@ def text_table(columns: Mapping[str, Any]) -> str:
 
 
 def deliver(
-    options: Any,
-    console: Console,
-    columns: Mapping[str, Any],
-    result: dict[str, Any],
-    what: str,
-    text: str = "",
+    options: Any, console: Console, columns: Any, result: dict, what: str, text: str
 ) -> None:
     """Hand over a table: in a file, which holds `what`, as JSON, or as it is.
 
     The `text` is the result for people; beside a table on standard output it is
     progress.
     """
-    if str(options.output) != "-":
+    to_file = str(options.output) != "-"
+    if to_file or not options.json:
         write_table(options.output, columns)
+    if to_file:
         lines = [text] * bool(text) + [f"{what}: {options.output}"]
         console.result("\n".join(lines), result | {"output": str(options.output)})
     elif options.json:
         console.result("", result | {"columns": columns})
-    else:
-        write_table(options.output, columns)
-        if text:
-            console.say(text)
+    elif text:
+        console.say(text)

@@ -1,9 +1,9 @@
 """One file with a JSON header and plain arrays, read without trusting it.
 
 The file is a zip archive, which `numpy.load` and every unzip can open: ``header.json``
-and one ``NAME.npy`` for each array, all stored as they are. Nothing is compressed, so
-no member can be larger than the file; nothing is pickled, so nothing can be executed;
-nothing is extracted, so names of members lead nowhere.
+and one ``NAME.npy`` for each array. Nothing is compressed, so no member is larger than
+the file; nothing is pickled, so nothing is executed; nothing is extracted, so names of
+members lead nowhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,23 +31,21 @@ _DTYPES = ("<f8", "<i8", "<i4", "|b1")
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """What a file may ask of the reader; models stay far below."""
-
-    members: int = 1000
-    header: int = 2**26  # parsed JSON takes some twenty times the memory of its text
-
-
 class ModelFileError(ValueError):
     """A model file cannot be used; the message says why, in one line."""
+
+
+def require(good: Any, otherwise: str) -> None:
+    """Refuse the file with the message `otherwise` unless it is good."""
+    if not good:
+        raise ModelFileError(otherwise)
 
 
 def write_archive(
     path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
     """Write header and arrays to `path`, all of them or nothing."""
-    text = json.dumps(header, indent=1).encode()
+    text = json.dumps(header, indent=1, default=_as_list).encode()
     with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
         for name, array in arrays.items():
@@ -59,27 +56,16 @@ def write_archive(
 
 
 def read_archive(path: PathLike) -> tuple[dict[str, Any], Arrays]:
-    """Read what `write_archive` wrote; refuse everything else.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not such an archive, is damaged, or holds anything but a header
-        and plain arrays.
-    OSError
-        If the file cannot be opened.
-    """
+    """Read what `write_archive` wrote; anything else is a `ModelFileError`."""
     name = os.fspath(path)
     with Path(path).open("rb") as stream:
         status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(f"{name} is not a regular file")
+        require(stat.S_ISREG(status.st_mode), f"{name} is not a regular file")
         try:
             with zipfile.ZipFile(stream) as archive:
                 contents = _members(archive, status.st_size)
             header = json.loads(contents.pop(_HEADER))
-            if not isinstance(header, dict):
-                raise ModelFileError("the header is not a JSON object")
+            require(isinstance(header, dict), "the header is not a JSON object")
             arrays = {
                 member.removesuffix(".npy"): _array(content)
                 for member, content in contents.items()
@@ -97,8 +83,7 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
     """A stream whose contents take the place of `path` once all is written.
 
     Until then they are in a file of another name in the same folder, which is removed
-    if anything goes wrong. Links are followed; devices and pipes, which cannot be
-    replaced, are written to directly.
+    if anything goes wrong. Links are followed; devices and pipes are written directly.
     """
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
@@ -119,38 +104,41 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
         raise
 
 
+def _as_list(value: Any) -> Any:
+    """NumPy's and JAX's arrays and numbers as JSON has them."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+    return value.tolist()
+
+
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     """Contents of all members; `size` is that of the file."""
-    members, limits = archive.infolist(), _Limits()
+    members = archive.infolist()
     names = [member.filename for member in members]
-    if len(members) > limits.members or len(set(names)) < len(names):
-        raise ModelFileError("too many members, or two of the same name")
-    if _HEADER not in names:
-        raise ModelFileError(f"it has no {_HEADER}")
-    for member in members:
-        if member.filename != _HEADER and not member.filename.endswith(".npy"):
-            raise ModelFileError(f"unexpected member {member.filename[:60]!r}")
-        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
-            raise ModelFileError(
-                f"member {member.filename[:60]!r} is compressed or encrypted"
-            )
-    if archive.getinfo(_HEADER).file_size > limits.header:
-        raise ModelFileError("the header is too large")
-    if sum(member.file_size for member in members) > size:
-        raise ModelFileError("members are larger than the file")
-    return {member.filename: archive.read(member) for member in members}
+    require(len(set(names)) == len(names), "it has two members of the same name")
+    require(_HEADER in names, f"it has no {_HEADER}")
+    for member, name in zip(members, names, strict=True):
+        known = name == _HEADER or name.endswith(".npy")
+        require(known, f"unexpected member {name[:60]!r}")
+        plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+        require(plain, f"member {name[:60]!r} is compressed or encrypted")
+    total = sum(member.file_size for member in members)
+    require(total <= size, "members are larger than the file")
+    return {name: archive.read(name) for name in names}
 
 
 def _array(content: bytes) -> np.ndarray:
     """The array in a file of NumPy's format; its size is checked before it is made."""
     buffer = io.BytesIO(content)
-    if np.lib.format.read_magic(buffer) != (1, 0):
-        raise ModelFileError("an array is in an unknown version of NumPy's format")
+    version = np.lib.format.read_magic(buffer)
+    require(version == (1, 0), "an array is in an unknown version of NumPy's format")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(buffer)
-    if dtype.str not in _DTYPES:
-        raise ModelFileError(f"an array holds {dtype}, which is not a plain number")
+    known = dtype.str in _DTYPES
+    require(known, f"an array holds {dtype}, which is not a plain number")
     plain = buffer.read()
-    if math.prod(shape) * dtype.itemsize != len(plain) or min(shape, default=0) < 0:
-        raise ModelFileError(f"an array does not have the size of its shape {shape}")
+    fits = (
+        math.prod(shape) * dtype.itemsize == len(plain) and min(shape, default=0) >= 0
+    )
+    require(fits, f"an array does not have the size of its shape {shape}")
     values = np.frombuffer(plain, dtype).astype(dtype.newbyteorder("="))
     return values.reshape(shape, order="F" if fortran_order else "C")

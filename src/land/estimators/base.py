@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
@@ -17,9 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from land._device import device
-from land._validation import check_points, check_positive
+from land._validation import check_count, check_points, check_positive
 from land.density.nodes import Reference, Volume
-from land.estimators.callbacks import Checkpoint, fingerprint
+from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
 from land.metrics import LocalDiagonalMetric, Metric
@@ -36,14 +35,9 @@ CHOICES = {
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
 }
-
-
-@dataclass(frozen=True)
-class _SigmaBounds:
-    """Beyond these the metric does not follow the data."""
-
-    smallest: float = 0.5  # in units of the distance between neighbours: else an error
-    largest: float = 3.0  # in units of the data's extent: else a warning
+# Between these the metric follows the data. In units of the distance between
+# neighbours, else an error; and of the extent of the data, else a warning.
+_SMALLEST_SIGMA, _LARGEST_SIGMA = 0.5, 3.0
 
 
 class RiemannianEstimator(BaseEstimator):
@@ -59,7 +53,9 @@ class RiemannianEstimator(BaseEstimator):
         """Write the fitted model to a file; `land.load` reads it.
 
         The file holds plain arrays and JSON, never pickle. An existing file is replaced
-        once the new one is complete.
+        once the new one is complete. A metric of your own is not stored, as code cannot
+        be: pass it to `land.load` again. `callback`, `n_jobs`, and a `random_state`
+        that is not an integer, are left out.
 
         Parameters
         ----------
@@ -68,37 +64,26 @@ class RiemannianEstimator(BaseEstimator):
         extra : mapping, optional
             JSON values and arrays to store beside the model, by name;
             `land.estimators.files.load_with_extra` returns them.
-
-        Notes
-        -----
-        A metric of your own is not stored, as code cannot be: pass it to `land.load`
-        again. `callback`, `n_jobs`, and a `random_state` that is not an integer, are
-        left out.
         """
         from land.estimators import files  # it knows all estimators
 
         files.save(self, path, extra)
 
     def _start_fit(
-        self,
-        X: Any,
-        sample_weight: Any,
-        checkpoint: Checkpoint | None = None,
-        **options: Any,
+        self, X: Any, sample_weight: Any, checkpoint: Any = None, **options: Any
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
         check_n_jobs(self.n_jobs)
         data = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
-        weights = check_weights(sample_weight, len(data))
+        weights = _check_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
         if len(data) > device().few_tabulated:
             self.metric_ = self.metric_.tabulated()
         _warn_about_columns(data)
         entropy = draw_integers(self.random_state, 4)
         if checkpoint is not None:
-            opened = checkpoint.open(
-                fingerprint(self, self.metric_, data, weights), entropy
-            )
+            own = fingerprint(self, self.metric_, data, weights)
+            opened = checkpoint.open(own, entropy)
             entropy = opened.entropy
             options |= {"save_progress": opened.keep, "progress": opened.progress}
         rng = np.random.default_rng(entropy)
@@ -119,58 +104,87 @@ class RiemannianEstimator(BaseEstimator):
         """Whether the automatic metric may follow the noise of the data."""
         return False
 
-    @property
-    def _n_components(self) -> Any:
-        """Number of distributions or clusters that share the metric."""
-        return getattr(self, "n_components", getattr(self, "n_clusters", 1))
-
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
-        if self.metric is not None:
-            if not isinstance(self.metric, Metric):
-                raise ValueError(
-                    "metric must be None or an instance of land.metrics.Metric, "
-                    f"got {self.metric!r}"
-                )
-            if self.metric.dim != data.shape[1]:
-                raise ValueError(
-                    f"metric has dimension {self.metric.dim}, "
-                    f"but X has {data.shape[1]} features"
-                )
-            return self.metric
-        sharp = self._sharp
-        sigma = _number_or_auto("sigma", self.sigma)
-        if sigma is None:
-            sigma = automatic_sigma(data, self._n_components, sharp=sharp)
-        else:
-            _check_sigma(sigma, data)
-        rho = _number_or_auto("rho", self.rho)
-        rho = automatic_rho(data, sigma, sharp=sharp) if rho is None else rho
-        self.sigma_, self.rho_ = sigma, rho
-        return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
+        metric, sharp = self.metric, self._sharp
+        if metric is None:
+            sigma = _number_or_auto("sigma", self.sigma)
+            if sigma is None:
+                parts = getattr(self, "n_components", getattr(self, "n_clusters", 1))
+                sigma = automatic_sigma(data, parts, sharp=sharp)
+            else:
+                _check_sigma(sigma, data)
+            rho = _number_or_auto("rho", self.rho)
+            rho = automatic_rho(data, sigma, sharp=sharp) if rho is None else rho
+            self.sigma_, self.rho_ = sigma, rho
+            return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
+        if not isinstance(metric, Metric):
+            raise ValueError(
+                "metric must be None or an instance of land.metrics.Metric, "
+                f"got {metric!r}"
+            )
+        if metric.dim != data.shape[1]:
+            raise ValueError(
+                f"metric has dimension {metric.dim}, but X has {data.shape[1]} features"
+            )
+        return metric
 
 
 def draw_integers(random_state: Any, count: int) -> list[int]:
-    """Integers below 2^31 from what scikit-learn takes as `random_state`.
-
-    Unlike scikit-learn we also take a NumPy Generator.
-    """
+    """Integers below 2^31 from what scikit-learn takes, or from a NumPy Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state.integers(2**31, size=count).tolist()
     return check_random_state(random_state).randint(2**31, size=count).tolist()
 
 
-def check_choice(name: str, value: Any) -> Any:
-    """Return `value` if it is one of the words allowed for `name`."""
+def check_choice(name: str, value: Any) -> None:
+    """Refuse what is not one of the words allowed for `name`."""
     allowed = CHOICES[name]
     if not isinstance(value, str) or value not in allowed:
         *others, last = (repr(word) for word in allowed)
         words = f"{', '.join(others)} or {last}"
         raise ValueError(f"{name} must be {words}, got {value!r}")
-    return value
 
 
-def check_weights(sample_weight: Any, n: int) -> Array:
+def check_parts(name: str, value: Any, n: int) -> int:
+    """A number of components or clusters of n rows."""
+    count = check_count(name, value)
+    if count > n:
+        raise ValueError(f"{name}={count} must not exceed the number of rows, {n}")
+    return count
+
+
+def check_init(
+    init: Any, words: tuple[str, ...], what: str, shape: tuple[int, ...]
+) -> Any:
+    """Where a fit starts: one of the words, or points as an array of that shape."""
+    if isinstance(init, str):
+        if init not in words:
+            allowed = ", ".join(repr(word) for word in words)
+            raise ValueError(f"init must be {allowed} or {what}, got {init!r}")
+        return init
+    points = check_points("init", init, shape[-1], ndim=len(shape))
+    if points.shape != shape:
+        raise ValueError(
+            f"init must have {shape[0]} rows, one for each of the {what}, "
+            f"got {len(points)}"
+        )
+    return points
+
+
+def warn_about_points(values: Array, consequence: str, stacklevel: int = 3) -> None:
+    """Warn about points whose value is NaN."""
+    lost = int(np.sum(np.isnan(values)))
+    if lost:
+        warnings.warn(
+            f"the geodesics to {lost} of {len(values)} points did not converge: "
+            f"{consequence}; try a larger sigma or rho",
+            RuntimeWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _check_weights(sample_weight: Any, n: int) -> Array:
     """Weights that sum to one."""
     if sample_weight is None:
         return np.full(n, 1.0 / n)
@@ -189,46 +203,31 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def warn_about_points(values: Array, consequence: str, stacklevel: int = 3) -> None:
-    """Warn about points whose value is NaN."""
-    lost = int(np.sum(np.isnan(values)))
-    if lost:
-        warnings.warn(
-            f"the geodesics to {lost} of {len(values)} points did not converge: "
-            f"{consequence}; try a larger sigma or rho",
-            RuntimeWarning,
-            stacklevel=stacklevel,
-        )
-
-
 def _number_or_auto(name: str, value: Any) -> float | None:
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(
-                f"{name} must be 'auto' or a positive number, got {value!r}"
-            )
-        return None
-    return check_positive(name, value)
+    if not isinstance(value, str):
+        return check_positive(name, value)
+    if value != "auto":
+        raise ValueError(f"{name} must be 'auto' or a positive number, got {value!r}")
+    return None
 
 
 def _check_sigma(sigma: float, data: Array) -> None:
     """Refuse a sigma without neighbours; warn of one that covers all of the data."""
-    points, bounds = np.unique(data, axis=0), _SigmaBounds()
+    points = np.unique(data, axis=0)
     if len(points) < 2:
         return
     spacing = float(np.median(KDTree(points).query(points, 2)[0][:, 1]))
     extent = float(np.sqrt(np.sum(np.var(data, axis=0))))
-    if sigma < bounds.smallest * spacing:
+    remedy = f"try sigma='auto' ({automatic_sigma(data):.3g})"
+    if sigma < _SMALLEST_SIGMA * spacing:
         raise ValueError(
             f"sigma={sigma:g} is far smaller than the distance of neighbouring rows "
-            f"({spacing:.3g}): the metric is flat between them; try sigma='auto' "
-            f"({automatic_sigma(data):.3g})"
+            f"({spacing:.3g}): the metric is flat between them; {remedy}"
         )
-    if sigma > bounds.largest * extent:
+    if sigma > _LARGEST_SIGMA * extent:
         warnings.warn(
             f"sigma={sigma:g} is far larger than the extent of the data "
-            f"({extent:.3g}): the metric does not follow them; try sigma='auto' "
-            f"({automatic_sigma(data):.3g})",
+            f"({extent:.3g}): the metric does not follow them; {remedy}",
             UserWarning,
             stacklevel=5,
         )
@@ -236,6 +235,7 @@ def _check_sigma(sigma: float, data: Array) -> None:
 
 def _warn_about_columns(data: Array) -> None:
     constant = np.flatnonzero(np.ptp(data, axis=0) == 0.0)
+    n, dim = data.shape
     if len(constant):
         warnings.warn(
             f"X is constant in column(s) {constant.tolist()}: the covariance there is "
@@ -243,7 +243,6 @@ def _warn_about_columns(data: Array) -> None:
             UserWarning,
             stacklevel=4,
         )
-    n, dim = data.shape
     if n <= dim:
         warnings.warn(
             f"X has {n} rows for {dim} columns: the covariance is regularised in the "

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import joblib  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -25,10 +26,10 @@ Array = NDArray[np.float64]
 Callback = Callable[[Step], None]
 
 # Version 4: an archive, whose checksums tell if it is damaged.
-_FORMAT, _VERSION = "land checkpoint", 4
+_KIND = {"format": "land checkpoint", "version": 4}
 # Parameters that do not change what is fitted; the metric is known by its values.
 _IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
-# Rows at which the tensors of a metric tell it from others.
+# Rows at which the tensors of a metric tell it from others: any few will do.
 _PROBES = 16
 
 
@@ -37,9 +38,9 @@ class Checkpoint:
     """Callback that keeps the progress of a long fit in a file.
 
     To resume, fit the same data with the same parameters and the same file. The fit
-    then goes on from there, and ends with the model, to the last digit, of a fit that
-    was never interrupted, also if `random_state` is None. The file is deleted when the
-    fit has ended, and refused if it belongs to another fit.
+    then ends with the model, to the last digit, of a fit that was never interrupted,
+    also if `random_state` is None. The file is deleted when the fit has ended, and
+    refused if it belongs to another fit.
 
     Parameters
     ----------
@@ -71,12 +72,7 @@ class Checkpoint:
     def open(self, fingerprint: str, entropy: list[int]) -> OpenCheckpoint:
         """The checkpoint of a certain fit, with its progress if the file exists.
 
-        Raises
-        ------
-        ValueError
-            If the file is something else, or belongs to another fit.
-        OSError
-            If it cannot be read, or its folder does not exist.
+        A ValueError if the file is something else, or belongs to another fit.
         """
         path = Path(self.path)
         folder = path.absolute().parent
@@ -90,7 +86,7 @@ class Checkpoint:
             contents, _ = read_archive(path)
         except ModelFileError:
             contents = {}
-        if (contents.get("format"), contents.get("version")) != (_FORMAT, _VERSION):
+        if not _KIND.items() <= contents.items():
             raise ValueError(
                 f"{path} is not a checkpoint of this version of land, or it is "
                 "damaged; name another file, or delete it to start anew"
@@ -101,9 +97,8 @@ class Checkpoint:
                 "other settings, or by another version of land; name another file, "
                 "or delete it to start anew"
             )
-        return OpenCheckpoint(
-            path, fingerprint, contents["entropy"], contents["progress"]
-        )
+        kept = contents["entropy"], contents["progress"]
+        return OpenCheckpoint(path, fingerprint, *kept)
 
     def remove(self) -> None:
         """Delete the file, if there is one."""
@@ -122,15 +117,9 @@ class OpenCheckpoint:
 
     def keep(self, progress: dict[str, Any]) -> None:
         """Write the progress; a failure costs a warning and not the fit."""
-        contents = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "fingerprint": self.fingerprint,
-            "entropy": self.entropy,
-            "progress": progress,
-        }
+        own = {"fingerprint": self.fingerprint, "entropy": self.entropy}
         try:
-            write_archive(self.path, contents, {})
+            write_archive(self.path, _KIND | own | {"progress": progress}, {})
         except OSError as error:
             if not self.warned:
                 warnings.warn(
@@ -146,64 +135,50 @@ def fingerprint(
     estimator: BaseEstimator, metric: Metric, data: Array, weights: Array
 ) -> str:
     """What makes a fit what it is: data, weights, metric, parameters, version."""
-    digest = hashlib.sha256(f"{version('land')} {type(estimator).__name__}".encode())
-    for name, value in sorted(estimator.get_params(deep=False).items()):
-        if name in _IRRELEVANT:
-            continue
-        if not isinstance(value, (str, int, float, bool, type(None))):
-            # A generator has no name; what it gave is in the checkpoint.
-            value = "" if name == "random_state" else np.asarray(value).tolist()
-        digest.update(f" {name}={value!r}".encode())
+    given = estimator.get_params(deep=False).items()
+    parameters = {name: value for name, value in given if name not in _IRRELEVANT}
+    if not isinstance(parameters["random_state"], (Integral, type(None))):
+        del parameters["random_state"]  # what a generator gave is in the checkpoint
     if type(metric) is LocalDiagonalMetric:
         # Not its tensors: their last digits depend on whether there is a table.
         values = [metric.data, np.array([metric.sigma, metric.rho])]
     else:
         values = [metric.tensor(data[:_PROBES])]
-    for array in (data, weights, *values):
-        digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    name = type(estimator).__name__
+    return joblib.hash([version("land"), name, parameters, data, weights, values])
 
 
-def check_callbacks(callback: Any) -> list[Callback]:
-    """Callbacks as a list."""
+def check_callbacks(callback: Any, n_init: int) -> tuple[list, Checkpoint | None]:
+    """Callbacks of so many fits as a list, and the checkpoint among them."""
     if callback is None:
-        return []
+        return [], None
     found = list(callback) if isinstance(callback, (list, tuple)) else [callback]
     if not all(callable(each) for each in found):
         raise ValueError(
             f"callback must be callable, a list of callables or None, got {callback!r}"
         )
-    return found
-
-
-def find_checkpoint(callbacks: Sequence[Callback], n_init: int) -> Checkpoint | None:
-    """The checkpoint among the callbacks of a fit of so many runs."""
-    found = [each for each in callbacks if isinstance(each, Checkpoint)]
-    if found and n_init > 1:
+    checkpoints = [each for each in found if isinstance(each, Checkpoint)]
+    if checkpoints and n_init > 1:
         raise ValueError(
             "a checkpoint needs n_init=1; fit once for each random_state instead"
         )
-    if len(found) > 1:
-        raise ValueError(f"callback must have one checkpoint, got {len(found)}")
-    return found[0] if found else None
+    if len(checkpoints) > 1:
+        raise ValueError(f"callback must have one checkpoint, got {len(checkpoints)}")
+    return found, checkpoints[0] if checkpoints else None
 
 
 def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback | None:
     """One function that calls all of them, and reports each step if `verbose`."""
 
-    def report(step: Step) -> None:
-        sys.stderr.write(
-            f"{name}: {step.stage} {step.iteration:3d}  "
-            f"objective {step.objective:.5f}  "
-            f"{step.n_log_maps} log maps  "
-            f"{step.seconds:.1f} s\n"
-        )
-        sys.stderr.flush()
-
-    everyone = [report, *callbacks] if verbose else list(callbacks)
-
     def call(step: Step) -> None:
-        for each in everyone:
+        if verbose:
+            sys.stderr.write(
+                f"{name}: {step.stage} {step.iteration:3d}  "
+                f"objective {step.objective:.5f}  {step.n_log_maps} log maps  "
+                f"{step.seconds:.1f} s\n"
+            )
+            sys.stderr.flush()
+        for each in callbacks:
             each(step)
 
-    return call if everyone else None
+    return call if callbacks or verbose else None

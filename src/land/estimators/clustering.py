@@ -19,9 +19,14 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
-from land.estimators.base import RiemannianEstimator, warn_about_points
+from land.estimators.base import (
+    RiemannianEstimator,
+    check_init,
+    check_parts,
+    warn_about_points,
+)
 from land.estimators.scoring import distances_to, spread
-from land.fitting import FitProblem, fit_kmeans, spread_centers
+from land.fitting import fit_kmeans, spread_centers
 
 Array = NDArray[np.float64]
 
@@ -48,8 +53,8 @@ class RiemannianKMeans(
     random_state : None, int, RandomState or Generator
         Randomness of the first centres.
     n_jobs : int or None
-        Number of processes that compute distances to new points, see `LAND`, and that
-        share the `n_init` runs.
+        Number of processes that share the `n_init` runs, and compute distances to new
+        points, see `LAND`.
 
     Attributes
     ----------
@@ -57,9 +62,7 @@ class RiemannianKMeans(
     labels_ : ndarray of shape (N,)
     inertia_ : float
         Weighted sum of squared geodesic distances to the nearest centre.
-    n_iter_ : int
-    converged_ : bool
-    metric_, sigma_, rho_, n_features_in_, feature_names_in_
+    n_iter_, converged_, metric_, sigma_, rho_, n_features_in_, feature_names_in_
         See `LAND`.
 
     Examples
@@ -95,34 +98,25 @@ class RiemannianKMeans(
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array_like of shape (N, D)
-            The data.
-        y : None
-            Ignored.
-        sample_weight : array_like of shape (N,), optional
-            Weights of the rows.
-        """
+        """Find the clusters of the rows of `X`, (N, D), with weights (N,) if given."""
         max_iter = check_count("max_iter", self.max_iter)
         tol = check_positive("tol", self.tol)
         problem, weights, rng = self._start_fit(X, sample_weight)
-        count = check_count("n_clusters", self.n_clusters)
-        if count > len(problem.data):
-            raise ValueError(
-                f"n_clusters={count} must not exceed the number of rows, "
-                f"{len(problem.data)}"
-            )
+        n, dim = problem.data.shape
+        count = check_parts("n_clusters", self.n_clusters, n)
+        words = ("k-means++", "random")
+        init = check_init(self.init, words, "centres", (count, dim))
+
+        def first_centers() -> Array:
+            if not isinstance(init, str):
+                return init
+            if init == "random":
+                return problem.data[rng.choice(n, size=count, replace=False)]
+            return spread_centers(problem, weights, count, rng)
+
+        starts = [first_centers() for _ in range(check_count("n_init", self.n_init))]
         # The weights of the fit sum to one.
-        total = (
-            len(weights) if sample_weight is None else np.asarray(sample_weight).sum()
-        )
-        starts = [
-            self._first_centers(problem, weights, rng)
-            for _ in range(check_count("n_init", self.n_init))
-        ]
+        total = n if sample_weight is None else np.asarray(sample_weight).sum()
         fit = partial(fit_kmeans, problem, weights * total, max_iter=max_iter, tol=tol)
         found = dict(spread(fit, starts, self.n_jobs))
         # The first of equals, whichever process was ready first.
@@ -164,13 +158,12 @@ class RiemannianKMeans(
     def score(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the (weighted) sum of squared distances to the nearest centres.
 
-        That is ``-inertia_`` for the data of the fit. NaN, with a warning, where a log
-        map failed.
+        That is ``-inertia_`` for the data of the fit. NaN if a log map failed.
         """
         squares = self._distances(X, "the score is NaN").min(axis=1) ** 2
-        if sample_weight is None:
-            return -float(np.sum(squares))
-        weights = check_points("sample_weight", sample_weight)
+        weights = np.ones(len(squares))
+        if sample_weight is not None:
+            weights = check_points("sample_weight", sample_weight)
         if weights.shape != squares.shape:
             raise ValueError(
                 f"sample_weight must have shape {squares.shape}, got {weights.shape}"
@@ -187,27 +180,6 @@ class RiemannianKMeans(
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _first_centers(
-        self, problem: FitProblem, weights: Array, rng: np.random.Generator
-    ) -> Array:
-        count = self.n_clusters
-        if not isinstance(self.init, str):
-            centers = check_points("init", self.init, problem.data.shape[1], ndim=2)
-            if len(centers) != count:
-                raise ValueError(
-                    f"init must have {count} rows, one for each cluster, "
-                    f"got {len(centers)}"
-                )
-            return centers
-        if self.init == "random":
-            rows = rng.choice(len(problem.data), size=count, replace=False)
-            return problem.data[rows]
-        if self.init != "k-means++":
-            raise ValueError(
-                f"init must be 'k-means++', 'random' or centres, got {self.init!r}"
-            )
-        return spread_centers(problem, weights, count, rng)
-
 
 def f_measure(labels_true: Any, labels_pred: Any) -> float:
     r"""F-measure of a clustering against known classes.
@@ -223,25 +195,18 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
     is the harmonic mean of precision :math:`n_{ck} / n_k` and recall
     :math:`n_{ck} / n_c`.
 
+    It is at most 1, and 1 if and only if clusters and classes are the same groups,
+    whatever their names. There may be more or fewer clusters than classes. The two
+    arguments cannot be exchanged. The value is not corrected for chance: a single
+    cluster reaches 2/3 for two classes of the same size.
+
     Parameters
     ----------
-    labels_true : sequence of length n
-        The class of each row: any hashable labels.
-    labels_pred : sequence of length n
-        The cluster of each row.
-
-    Returns
-    -------
-    float
-        Above 0 and at most 1; 1 if and only if clusters and classes are the same
-        groups, whatever their names.
+    labels_true, labels_pred : sequences of length n
+        The class and the cluster of each row: any hashable labels.
 
     Notes
     -----
-    There may be more or fewer clusters than classes, and several classes may be matched
-    with the same cluster. The two arguments cannot be exchanged. The value is not
-    corrected for chance: a single cluster reaches 2/3 for two classes of the same size.
-
     The LAND paper uses this measure for its sleep stages, citing [1]_ without printing
     the formula.
 
@@ -253,9 +218,6 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
 
     Examples
     --------
-    Class ``a`` is best recovered by cluster 0 (precision 1, recall 2/3), class ``b``
-    by cluster 1 (precision 2/3, recall 1); each scores 4/5:
-
     >>> from land import f_measure
     >>> f_measure(["a", "a", "a", "b", "b"], [0, 0, 1, 1, 1])
     0.8

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,16 +25,19 @@ from land.estimators.base import (
     check_choice,
     warn_about_points,
 )
-from land.estimators.callbacks import check_callbacks, combine, find_checkpoint
-from land.estimators.runs import Outcome
+from land.estimators.callbacks import check_callbacks, combine
 from land.estimators.scoring import component_log_densities
 from land.fitting import (
     COVARIANCE_TYPES,
     Baseline,
     FitProblem,
     FitSettings,
+    NotWorthwhileError,
+    Snapshot,
+    Step,
     log_densities,
 )
+from land.fitting.estimate import Work
 from land.metrics import EuclideanMetric
 
 Array = NDArray[np.float64]
@@ -42,6 +46,46 @@ LEFT_OUT = "the components concerned are left out there"
 # Nats for each row of the data that a curved metric must gain over the flat one. On
 # clouds it gained up to 0.04 by chance, and on curves at least 0.07.
 _SMALLEST_GAIN = 0.05
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of a fit has come to.
+
+    `starved` are components that have lost their data to others in the course of EM.
+    `gain` is that over the baseline, if the run was given up because it is too small.
+    """
+
+    snapshot: Snapshot
+    converged: bool = False
+    starved: list[int] = field(default_factory=list)
+    interrupted: bool = False
+    history: list[Step] = field(default_factory=list)
+    work: Work = field(default_factory=Work)
+    gain: float | None = None
+
+
+def attempt(problem: FitProblem, fit: Callable[[FitProblem], Outcome]) -> Outcome:
+    """Run a fit; an interrupt ends it with what it has reached, if anything."""
+    own = replace(problem, work=Work(), history=[], latest=None)
+    try:
+        return replace(fit(own), history=own.history, work=own.work)
+    except NotWorthwhileError as error:
+        assert own.latest is not None  # the search has recorded it
+        return Outcome(own.latest, work=own.work, gain=error.gain)
+    except KeyboardInterrupt:
+        if own.latest is None:
+            raise
+        stopped = Outcome(own.latest, interrupted=True)
+        return replace(stopped, history=own.history, work=own.work)
+
+
+def information_criteria(
+    log_likelihood: float, n_parameters: int, n: int
+) -> dict[str, float]:
+    """AIC and BIC of a model of n rows; lower is better."""
+    fit = -2.0 * log_likelihood
+    return {"aic": fit + 2.0 * n_parameters, "bic": fit + math.log(n) * n_parameters}
 
 
 class RiemannianDensity(DensityMixin, RiemannianEstimator):
@@ -54,19 +98,11 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     """
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to the rows of `X`.
+        """Fit the model to the rows of `X`, (N, D); `y` is ignored.
 
-        An interrupt (Ctrl-C) ends the fit early and keeps the model reached so far.
-
-        Parameters
-        ----------
-        X : array_like of shape (N, D)
-            The data.
-        y : None
-            Ignored.
-        sample_weight : array_like of shape (N,), optional
-            Weights of the rows in the likelihood. The metric is learned from the rows
-            as they are.
+        `sample_weight` (N,) are weights of the rows in the likelihood; the metric is
+        learned from the rows as they are. An interrupt (Ctrl-C) ends the fit early and
+        keeps the model reached so far.
         """
         for name in CHOICES.keys() & self.get_params(deep=False).keys():
             check_choice(name, getattr(self, name))
@@ -76,9 +112,8 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             max_iter=check_count("max_iter", self.max_iter),
             tol=check_positive("tol", self.tol),
         )
-        callbacks = check_callbacks(self.callback)
         n_init = check_count("n_init", getattr(self, "n_init", 1))
-        checkpoint = find_checkpoint(callbacks, n_init)
+        callbacks, checkpoint = check_callbacks(self.callback, n_init)
         problem, weights, rng = self._start_fit(
             X,
             sample_weight,
@@ -92,7 +127,14 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         if checkpoint is not None and not outcome.interrupted:
             checkpoint.remove()
         self._store(outcome.snapshot)
-        self._store_progress(outcome)
+        self.objective_ = outcome.snapshot.objective
+        self.history_ = outcome.history
+        self.interrupted_ = outcome.interrupted
+        self.n_iter_ = max(len(outcome.history) - 1, 1)
+        self.converged_ = outcome.converged
+        self.n_log_maps_ = outcome.work.log_maps
+        estimates = outcome.snapshot.estimates
+        self.n_failed_log_maps_ = sum(each.n_failed for each in estimates)
         self._warn(outcome)
         return self
 
@@ -116,13 +158,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         """What the density is one of."""
         return law_of(self.volume, self.reference)
 
-    def _fit_metric(
-        self,
-        problem: FitProblem,
-        weights: Array,
-        settings: FitSettings,
-        rng: np.random.Generator,
-    ) -> Outcome:
+    def _fit_metric(self, problem, weights, settings, rng) -> Outcome:
         """Fit with the metric of the problem, or with the flat one if that suffices.
 
         The flat one is tried only if sigma and rho are both automatic, and kept unless
@@ -159,17 +195,6 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     def _use_flat(self, metric: EuclideanMetric) -> None:
         self.metric_, self.sigma_, self.rho_ = metric, math.inf, math.inf
 
-    def _store_progress(self, outcome: Outcome) -> None:
-        self.objective_ = outcome.snapshot.objective
-        self.history_ = outcome.history
-        self.interrupted_ = outcome.interrupted
-        self.n_iter_ = max(len(outcome.history) - 1, 1)
-        self.converged_ = outcome.converged
-        self.n_log_maps_ = outcome.work.log_maps
-        self.n_failed_log_maps_ = sum(
-            each.n_failed for each in outcome.snapshot.estimates
-        )
-
     def _warn(self, outcome: Outcome) -> None:
         """Warn the caller of `fit` about what did not go well."""
         if outcome.starved:
@@ -195,8 +220,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
                 stacklevel=3,
             )
         if self.n_failed_log_maps_:
-            estimates = outcome.snapshot.estimates
-            total = sum(len(each.logs.converged) for each in estimates)
+            total = sum(len(each.logs.converged) for each in outcome.snapshot.estimates)
             warnings.warn(
                 f"{self.n_failed_log_maps_} of {total} log maps did not converge in "
                 "the fit; try a larger sigma or rho",
@@ -206,32 +230,19 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
 
     @property
     def n_parameters_(self) -> int:
-        """Number of free parameters, as AIC and BIC count them.
-
-        Those of the means, the covariances and the weights.
-        """
+        """Number of parameters of the means, the covariances and the weights."""
         check_is_fitted(self)
         components, dim = self._components(), self.n_features_in_
         each = dim + COVARIANCE_TYPES[self.covariance_type].n_entries(dim)
         return len(components) * each + len(components) - 1
 
     def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
-        """Log densities.
+        """Log densities (n,) of the rows of `X`, (n, D).
 
-        Parameters
-        ----------
-        X : array_like of shape (n, D)
-            Points.
-        measure : {"lebesgue", "riemannian"}
-            ``"lebesgue"`` is the density with respect to dx; it can be compared with
-            any other density on R^D. ``"riemannian"`` is the paper's, with respect to
-            the metric's volume.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            NaN, with a warning, where no component could be reached by a geodesic. One
-            of several that could not be reached is left out, with a warning.
+        ``measure="lebesgue"`` is with respect to dx, and can be compared with any other
+        density on R^D; ``"riemannian"`` is the paper's, with respect to the metric's
+        volume. NaN, with a warning, where no component could be reached by a geodesic;
+        one of several that could not be reached is left out, with a warning.
         """
         densities = self._log_densities(X, measure)
         lost = np.isnan(densities)
@@ -250,33 +261,25 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
 
     def aic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
         """Akaike information criterion of the model on `X`; lower is better."""
-        log_likelihood = float(np.sum(self.score_samples(X, measure)))
-        return 2.0 * self.n_parameters_ - 2.0 * log_likelihood
+        return self._criteria(X, measure)["aic"]
 
     def bic(self, X: ArrayLike, measure: Measure = "lebesgue") -> float:
         """Bayesian information criterion of the model on `X`; lower is better."""
+        return self._criteria(X, measure)["bic"]
+
+    def _criteria(self, X: ArrayLike, measure: Measure) -> dict[str, float]:
         values = self.score_samples(X, measure)
-        penalty = np.log(len(values)) * self.n_parameters_
-        return float(penalty - 2.0 * np.sum(values))
+        return information_criteria(
+            float(np.sum(values)), self.n_parameters_, len(values)
+        )
 
     def sample(
         self, n: int = 1, random_state: Any = None
     ) -> tuple[Array, NDArray[np.intp]]:
-        """Draw independent points from the fitted model, exactly, by rejection.
+        """Draw n independent points from the fitted model, exactly, by rejection.
 
-        Parameters
-        ----------
-        n : int
-            Number of points.
-        random_state : None, int, RandomState or Generator
-            Randomness of the draws.
-
-        Returns
-        -------
-        points : ndarray of shape (n, D)
-        components : ndarray of shape (n,)
-            The components the points were drawn from, in ascending order; all 0 for
-            `LAND`.
+        Returns the points (n, D), and the components (n,) they were drawn from, in
+        ascending order; all 0 for `LAND`.
         """
         check_is_fitted(self)
         components, rng = self._components(), as_generator(random_state)
@@ -294,13 +297,8 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         """Log densities of all components, (n, K); NaN where a geodesic failed."""
         check_is_fitted(self)
         check_choice("measure", measure)
-        return self._for_rows(
-            component_log_densities,
-            X,
-            components=self._components(),
-            law=self._law,
-            measure=measure,
-        )
+        model = {"components": self._components(), "law": self._law}
+        return self._for_rows(component_log_densities, X, **model, measure=measure)
 
     def _weighted(self, densities: Array) -> Array:
         """Log of weight times density; no density where a geodesic failed."""

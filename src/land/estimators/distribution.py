@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_points
 from land.density.nodes import Reference, Volume
-from land.estimators.base import warn_about_points
-from land.estimators.density import RiemannianDensity
-from land.estimators.runs import Outcome, attempt
+from land.estimators.base import check_init, warn_about_points
+from land.estimators.density import Outcome, RiemannianDensity, attempt
 from land.estimators.scoring import Component, tangents_at
-from land.fitting import FitProblem, FitSettings, Snapshot, fit_one
+from land.fitting import FitProblem, Snapshot, fit_one
 
 Array = NDArray[np.float64]
 
@@ -41,20 +39,19 @@ class LAND(RiemannianDensity):
         Maximum likelihood, or intrinsic mean and empirical covariance.
     optimizer : {"auto", "paper"}
         ``"auto"`` descends with exact covariance steps and a trust-region method for
-        the mean, from several starts. ``"paper"`` is the paper's Algorithms 1
-        and 2 as printed.
+        the mean, from several starts. ``"paper"`` is the paper's Algorithms 1 and 2.
     volume : {"exact", "paper"}
-        How the normalisation constant is computed: ``"exact"`` integrates over the
-        manifold, as the paper defines it; ``"paper"`` leaves out ``|det DExp|``, as the
-        paper does on the way, see `land.log_constant`.
+        The normalisation constant: ``"exact"`` integrates over the manifold, as the
+        paper defines it; ``"paper"`` leaves out ``|det DExp|``, as the paper does on
+        the way, see `land.log_constant`.
     reference : {"lebesgue", "riemannian"}
         What ``exp(-q(x)) / C`` is the density of, with half the squared Mahalanobis
         length q of Log(x): dx, or the metric's volume as in the paper. The latter is
         small where data are many, so that it puts mass beside them. ``volume="paper"``
         is always with respect to the metric's volume.
     covariance_type : {"full", "diag", "spherical"}
-        Which covariances are allowed, in tangent coordinates at the mean: any, diagonal
-        ones, or multiples of the identity. Fewer parameters suit more dimensions.
+        Which covariances are allowed, in tangent coordinates at the mean. Fewer
+        parameters suit more dimensions.
     init : {"least_squares", "random"} or array_like of shape (D,)
         Where to start: central points of the data, which are compared; a random
         row, or a given mean.
@@ -66,26 +63,23 @@ class LAND(RiemannianDensity):
         Stop when a step is predicted to lower the objective by less than this. For
         ``optimizer="paper"``: when its squared change is at most this.
     random_state : None, int, RandomState or Generator
-        Randomness of starting points and quadrature. The same integer gives the same
-        fit.
+        Randomness of starts and quadrature. The same integer gives the same fit.
     verbose : int
         Whether to report every step on the standard error stream.
     callback : callable, list of callables or None
         Called with a `Step` after every step, see `land.callbacks`.
     n_jobs : int or None
-        Number of processes that score points, which share them in chunks of up to 4096
-        rows; the fit itself is one process. -1 is one on each core; None is one, or
-        what `joblib.parallel_config` says. Results do not depend on it.
+        Number of processes that score points, in chunks of up to 4096 rows; the fit
+        itself is one process. -1 is one on each core; None is one, or what
+        `joblib.parallel_config` says. Results do not depend on it.
 
     Attributes
     ----------
     mean_ : ndarray of shape (D,)
     covariance_, precision_ : ndarray of shape (D, D)
         In tangent coordinates at the mean; matrices for every `covariance_type`.
-    log_constant_ : float
-        Logarithm of the normalisation constant.
-    log_constant_stderr_ : float
-        Its standard error.
+    log_constant_, log_constant_stderr_ : float
+        Logarithm of the normalisation constant, and its standard error.
     effective_samples_ : float
         Effective number of quadrature nodes behind it.
     objective_ : float
@@ -94,11 +88,10 @@ class LAND(RiemannianDensity):
         Objective, mean and work after each step.
     converged_, interrupted_ : bool
         Whether the stopping rule was met; whether Ctrl-C ended the fit early.
-    n_iter_ : int
+    n_iter_, n_log_maps_ : int
+        Number of steps, and of geodesics computed.
     n_failed_log_maps_ : int
         Rows of the training data whose log map failed at the final mean.
-    n_log_maps_ : int
-        Geodesics computed in the fit.
     metric_ : Metric
     sigma_, rho_ : float
         The values used; infinite if the flat metric was kept. Only if the metric was
@@ -169,29 +162,16 @@ class LAND(RiemannianDensity):
         warn_about_points(tangents[:, 0], "their tangents are NaN")
         return tangents
 
-    def _run(
-        self,
-        problem: FitProblem,
-        weights: Array,
-        settings: FitSettings,
-        rng: np.random.Generator,
-    ) -> Outcome:
-        init = self._check_init(problem.data.shape[1])
+    def _run(self, problem, weights, settings, rng) -> Outcome:
+        shape = problem.data.shape[1:]
+        init = check_init(self.init, ("least_squares", "random"), "a mean", shape)
 
-        def fit(own: FitProblem) -> tuple[Snapshot, bool, list[int]]:
+        def fit(own: FitProblem) -> Outcome:
             estimate, converged = fit_one(own, weights, init, settings, rng)
-            return Snapshot([estimate], np.ones(1), estimate.objective), converged, []
+            snapshot = Snapshot([estimate], np.ones(1), estimate.objective)
+            return Outcome(snapshot, converged)
 
         return attempt(problem, fit)
-
-    def _check_init(self, dim: int) -> Any:
-        if not isinstance(self.init, str):
-            return check_points("init", self.init, dim, ndim=1)
-        if self.init not in ("least_squares", "random"):
-            raise ValueError(
-                f"init must be 'least_squares', 'random' or a mean, got {self.init!r}"
-            )
-        return self.init
 
     def _store(self, snapshot: Snapshot) -> None:
         (estimate,) = snapshot.estimates

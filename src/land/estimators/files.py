@@ -1,4 +1,8 @@
-"""Model files: fitted estimators as plain arrays and JSON, never pickle."""
+"""Model files: fitted estimators as plain arrays and JSON, never pickle.
+
+The tables below list each stored attribute once, with its shape and type. A new
+attribute takes one line.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,19 +24,12 @@ from land.estimators.archive import (
     ModelFileError,
     PathLike,
     read_archive,
+    require,
     write_archive,
 )
 from land.estimators.base import CHOICES, RiemannianEstimator
 from land.estimators.clustering import RiemannianKMeans
 from land.estimators.distribution import LAND
-from land.estimators.fields import (
-    FIELDS,
-    METRIC_FIELDS,
-    ROUNDING,
-    fitted_arrays,
-    fitted_attributes,
-    take,
-)
 from land.estimators.mixture import LANDMixture
 from land.fitting import Step
 from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
@@ -40,35 +37,102 @@ from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
 # Version 3: all fitted numbers are arrays, the history and parameters are JSON.
 FORMAT, VERSION = "land-model", 3
 
-_CLASSES = {each.__name__: each for each in FIELDS}
+
+class Field(NamedTuple):
+    """Shape and type of an array.
+
+    Letters of the shape are sizes that all fields share: D dimensions, K components,
+    N rows, R rows of the metric. Without letters it is a number. Square matrices (DD)
+    are symmetric and positive definite; integers are not negative.
+    """
+
+    shape: str = ""
+    dtype: str = "<f8"
+    finite: bool = True
+
+
+_COUNT, _FLAG, _MAYBE_NAN = Field("", "<i8"), Field("", "|b1"), Field(finite=False)
+_FIT = {"n_features_in_": _COUNT, "n_iter_": _COUNT, "converged_": _FLAG}
+_DENSITY = {
+    **_FIT,
+    "interrupted_": _FLAG,
+    "objective_": _MAYBE_NAN,
+    "geometry_gain_": _MAYBE_NAN,
+    "n_failed_log_maps_": _COUNT,
+    "n_log_maps_": _COUNT,
+}
+FIELDS: dict[type[RiemannianEstimator], dict[str, Field]] = {
+    LAND: {
+        **_DENSITY,
+        "mean_": Field("D"),
+        "covariance_": Field("DD"),
+        "precision_": Field("DD"),
+        "log_constant_": Field(),
+        "log_constant_stderr_": _MAYBE_NAN,
+        "effective_samples_": _MAYBE_NAN,
+    },
+    LANDMixture: {
+        **_DENSITY,
+        "weights_": Field("K"),
+        "means_": Field("KD"),
+        "covariances_": Field("KDD"),
+        "precisions_": Field("KDD"),
+        "log_constants_": Field("K"),
+        "log_constants_stderr_": Field("K", finite=False),
+    },
+    RiemannianKMeans: {
+        **_FIT,
+        "cluster_centers_": Field("KD"),
+        "labels_": Field("N", "<i4"),
+        "inertia_": Field(),
+    },
+}
+_METRIC = {"metric.data": Field("RD"), "metric.sigma": Field(), "metric.rho": Field()}
+# Attributes that have entries of their own in the header, or are made anew.
+_ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_")
 # Parameters that mean nothing in another process; the metric has its own entry.
 _NOT_STORED = ("callback", "n_jobs", "metric")
+_CLASSES = {each.__name__: each for each in FIELDS}
 _SCALARS = (bool, int, float, str, type(None))
+# Relative error of matrices and sums: more than rounding leaves on any machine, and
+# far less than another matrix would have.
+_ROUNDING = 1e-6
 
 
 def save(
-    model: RiemannianEstimator,
-    path: PathLike,
-    extra: Mapping[str, Any] | None = None,
+    model: RiemannianEstimator, path: PathLike, extra: Mapping[str, Any] | None = None
 ) -> None:
     """Write a fitted model to a file, see `RiemannianEstimator.save`."""
     check_is_fitted(model)
     name = type(model).__name__
-    if type(model) not in FIELDS:
-        raise ModelFileError(
-            f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
-        )
-    arrays = fitted_arrays(model)
+    words = f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
+    require(type(model) in FIELDS, words)
+    fields = FIELDS[type(model)]
+    known = {*_ELSEWHERE, *fields}
+    unknown = [each for each in vars(model) if each.endswith("_") and each not in known]
+    require(
+        not unknown,
+        f"{name} has attributes that model files do not know: {unknown}; remove them, "
+        "or add them to land.estimators.files",
+    )
+    arrays = {
+        each: np.asarray(getattr(model, each), dtype=field.dtype)
+        for each, field in fields.items()
+    }
+    arrays = _take(arrays, fields, {})
+    parameters = model.get_params(deep=False)
+    if not isinstance(parameters["random_state"], Integral):
+        parameters["random_state"] = None  # a generator has moved on since the fit
     header = {
         "format": FORMAT,
         "version": VERSION,
         "land": version("land"),
         "class": name,
-        "parameters": _parameters(model),
-        "history": [_plain(asdict(step)) for step in getattr(model, "history_", [])],
+        "parameters": {k: v for k, v in parameters.items() if k not in _NOT_STORED},
+        "history": [asdict(step) for step in getattr(model, "history_", [])],
         "metric": _pack_metric(model, arrays),
-        "feature_names": getattr(model, "feature_names_in_", np.array([])).tolist(),
-        "extra": _plain(dict(extra or {})),
+        "feature_names": getattr(model, "feature_names_in_", []),
+        "extra": dict(extra or {}),
     }
     write_archive(path, header, arrays)
 
@@ -78,36 +142,21 @@ def load(
 ) -> LAND | LANDMixture | RiemannianKMeans:
     """Read a model from a file that `save` has written.
 
-    Nothing in the file is executed. Format, version, names, types, shapes and values
-    are checked, and anything unexpected is refused.
+    Nothing in the file is executed; anything unexpected in it is refused. It warns if
+    the model was fitted to standardised columns, by ``land fit --standardize``.
+
+    The model scores, predicts and samples as the one that was saved, bit for bit. Its
+    `random_state` is None if it was not an integer, and it has no `callback` and no
+    `n_jobs`. A file that is no model file, is damaged, or needs another metric is a
+    `ModelFileError`, which is a ValueError.
 
     Parameters
     ----------
     path : path-like
         The file.
     metric : Metric, optional
-        The metric of a model that was fitted with one of your own: a function cannot
-        be stored. It must be given then, and only then.
-
-    Returns
-    -------
-    LAND, LANDMixture or RiemannianKMeans
-        A fitted model that scores, predicts and samples as the one that was saved, bit
-        for bit. Its `random_state` is None if it was not an integer, and it has no
-        `callback` and no `n_jobs`.
-
-    Raises
-    ------
-    ModelFileError
-        A ValueError: the file is no model file, is damaged, or needs another metric.
-    OSError
-        If the file cannot be opened.
-
-    Warns
-    -----
-    UserWarning
-        If ``land fit --standardize`` wrote the file: the model expects standardised
-        columns.
+        The metric of a model that was fitted with one of your own, which cannot be
+        stored. It must be given then, and only then.
 
     Examples
     --------
@@ -145,103 +194,113 @@ def load_with_extra(
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ModelFileError(
-            f"{os.fspath(path)} has a malformed header ({' '.join(reason.split())})"
+            f"{os.fspath(path)} has a malformed header ({reason})"
         ) from None
 
 
-def _unpack(
-    header: dict[str, Any], arrays: Arrays, given: Metric | None
-) -> tuple[Any, dict[str, Any]]:
-    kind = _check_kind(header)
-    parameters = _check_parameters(kind, header["parameters"])
-    fitted = fitted_attributes(kind, arrays)
+def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, Any]]:
+    kind = _kind(header)
+    parameters = _parameters(kind, header["parameters"])
+    dim = int(arrays["n_features_in_"])
+    fitted: dict[str, Any] = {
+        # Arrays stay arrays, numbers become Python's, as a fit leaves them.
+        name: array if array.ndim else array.item()
+        for name, array in _take(arrays, FIELDS[kind], {"D": dim}).items()
+    }
+    shares = fitted.get("weights_", np.ones(1))
+    good = shares.min() >= 0.0 and abs(shares.sum() - 1.0) <= _ROUNDING
+    require(good, "weights_ must not be negative, and sum to one")
     if kind is not RiemannianKMeans:
         shape = _means(fitted).shape
         fitted["history_"] = [_step(entry, shape) for entry in header["history"]]
-    metric = _unpack_metric(header["metric"], arrays, fitted, given)
-    if arrays:
-        raise ModelFileError(f"it holds unexpected arrays: {sorted(arrays)}")
-    fitted["metric_"] = metric
+    metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
+    require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
     if header["metric"]["learned"]:
         for name in ("sigma", "rho"):
             fitted[f"{name}_"] = getattr(metric, name, math.inf)
     else:
         parameters["metric"] = metric
-    model = kind(**parameters)
-    for name, value in fitted.items():
-        setattr(model, name, value)
     names = header["feature_names"]
     if names:
         words = isinstance(names, list) and all(isinstance(each, str) for each in names)
-        if len(names) != model.n_features_in_ or not words:
-            raise ModelFileError("feature_names must be one string for each dimension")
-        model.feature_names_in_ = np.array(names, dtype=object)
+        good = words and len(names) == dim
+        require(good, "feature_names must be one string for each dimension")
+        fitted["feature_names_in_"] = np.array(names, dtype=object)
+    model = kind(**parameters)
+    for name, value in fitted.items():
+        setattr(model, name, value)
     return model, dict(header["extra"])
 
 
-def _check_kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
+def _kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
     """The class of the model, if this is a model file of this version."""
-    if header["format"] != FORMAT:
-        raise ModelFileError("it is not a land model file")
-    if header["version"] != VERSION:
-        raise ModelFileError(
-            f"it is in version {header['version']!r} of the format, and this land "
-            f"reads version {VERSION}; fit the model again, or use the land that wrote "
-            f"it ({header.get('land')!r})"
+    require(header["format"] == FORMAT, "it is not a land model file")
+    require(
+        header["version"] == VERSION,
+        f"it is in version {header['version']!r} of the format, and this land reads "
+        f"version {VERSION}; fit the model again, or use the land that wrote it "
+        f"({header.get('land')!r})",
+    )
+    name = header["class"]
+    require(name in _CLASSES, f"it holds an unknown class, {name!r}")
+    return _CLASSES[name]
+
+
+def _parameters(kind: type[RiemannianEstimator], stored: dict) -> dict[str, Any]:
+    parameters = dict(stored)
+    if kind is LANDMixture:
+        parameters.pop("optimizer", None)  # earlier files have it; it had one value
+    known = set(kind._get_param_names()) - set(_NOT_STORED)
+    for name, value in parameters.items():
+        require(name in known, f"it has an unknown parameter, {name!r}")
+        if name == "init" and isinstance(value, list):
+            check_points(name, value)
+            continue
+        scalar = isinstance(value, _SCALARS)
+        require(scalar, f"parameter {name!r} must be a number or a word")
+        allowed = CHOICES.get(name, (value,))
+        require(value in allowed, f"parameter {name!r} must not be {value!r}")
+    return parameters
+
+
+def _take(arrays: Arrays, fields: Mapping[str, Field], sizes: dict[str, int]) -> Arrays:
+    """Take the fields out of `arrays`; refuse what does not match them."""
+    for name, (letters, dtype, finite) in fields.items():
+        require(name in arrays, f"it has no {name}")
+        value = arrays[name]
+        shape = value.shape
+        require(value.dtype == dtype, f"{name} must hold {dtype}, got {value.dtype}")
+        axes = len(letters)
+        require(len(shape) == axes, f"{name} must have {axes} axes, got shape {shape}")
+        good = all(
+            sizes.setdefault(letter, size) == size > 0
+            for letter, size in zip(letters, shape, strict=True)
         )
-    if header["class"] not in _CLASSES:
-        raise ModelFileError(f"it holds an unknown class, {header['class']!r}")
-    return _CLASSES[header["class"]]
+        require(good, f"{name} has shape {shape}, which does not go with the others")
+        require(not finite or np.isfinite(value).all(), f"{name} must be finite")
+        natural = value.dtype.kind != "i" or np.all(value >= 0)
+        require(natural, f"{name} must not be negative")
+        definite = not letters.endswith("DD") or _are_definite(value)
+        require(definite, f"{name} must be symmetric and positive definite")
+    return {name: arrays.pop(name) for name in fields}
 
 
-def _parameters(model: RiemannianEstimator) -> dict[str, Any]:
-    parameters = {
-        name: value
-        for name, value in model.get_params(deep=False).items()
-        if name not in _NOT_STORED
-    }
-    if not isinstance(parameters["random_state"], Integral):
-        parameters["random_state"] = None  # a generator has moved on since the fit
-    return _plain(parameters)
-
-
-def _plain(value: Any) -> Any:
-    """A value for JSON; the digits of a float survive."""
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, (*_SCALARS, list)):
-        return value
-    return np.asarray(value).tolist()
+def _are_definite(matrices: np.ndarray) -> bool:
+    skew = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-1, -2))
+    scale = np.abs(matrices).max(axis=(-1, -2))
+    lowest = np.linalg.eigvalsh(matrices).min(axis=-1)
+    return bool(np.all((skew <= _ROUNDING * scale) & (lowest > 0.0)))
 
 
 def _step(entry: dict[str, Any], shape: tuple[int, ...]) -> Step:
     """An entry of the history."""
     step = Step(**entry | {"means": np.asarray(entry["means"], dtype=np.float64)})
     others = [value for name, value in entry.items() if name != "means"]
-    if step.means.shape != shape or not all(isinstance(x, _SCALARS) for x in others):
-        raise ModelFileError("the history does not go with the others")
+    good = step.means.shape == shape and all(isinstance(x, _SCALARS) for x in others)
+    require(good, "the history does not go with the others")
     return step
-
-
-def _check_parameters(
-    kind: type[RiemannianEstimator], parameters: dict[str, Any]
-) -> dict[str, Any]:
-    known = set(kind._get_param_names()) - set(_NOT_STORED)
-    parameters = dict(parameters)
-    if kind is LANDMixture:
-        parameters.pop("optimizer", None)  # earlier files have it; it had one value
-    for name, value in parameters.items():
-        if name not in known:
-            raise ModelFileError(f"it has an unknown parameter, {name!r}")
-        if name == "init" and isinstance(value, list):
-            check_points(name, value)
-        elif not isinstance(value, _SCALARS):
-            raise ModelFileError(f"parameter {name!r} must be a number or a word")
-        if name in CHOICES and value not in CHOICES[name]:
-            raise ModelFileError(f"parameter {name!r} must not be {value!r}")
-    return parameters
 
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
@@ -260,50 +319,40 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
     return {"kind": kind, "learned": hasattr(model, "sigma_"), "table": table}
 
 
-def _unpack_metric(
-    packed: dict[str, Any],
-    arrays: Arrays,
-    fitted: dict[str, Any],
-    given: Metric | None,
-) -> Metric:
+def _metric(packed: dict, arrays: Arrays, fitted: dict, given: Any) -> Metric:
+    """The metric of an entry in the header, or the one given if they agree."""
     kind, dim = packed["kind"], fitted["n_features_in_"]
-    if not all(isinstance(packed[name], bool) for name in ("learned", "table")):
-        raise ModelFileError("metric.learned and metric.table must be true or false")
+    flags = all(isinstance(packed[name], bool) for name in ("learned", "table"))
+    require(flags, "metric.learned and metric.table must be true or false")
     if kind == "given" and not packed["learned"]:
         return _check_given(given, arrays.pop("metric.tensors"), _means(fitted))
-    if given is not None:
-        raise ModelFileError("it has its own metric; leave out metric=")
+    require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
         return EuclideanMetric(dim)
-    if kind != "LocalDiagonalMetric":
-        raise ModelFileError(f"it has an unknown metric, {kind!r}")
-    data, sigma, rho = take(arrays, METRIC_FIELDS, {"D": dim}).values()
+    require(kind == "LocalDiagonalMetric", f"it has an unknown metric, {kind!r}")
+    data, sigma, rho = _take(arrays, _METRIC, {"D": dim}).values()
     metric = LocalDiagonalMetric(data, sigma.item(), rho.item())
     return metric.tabulated() if packed["table"] else metric
 
 
-def _check_given(
-    given: Metric | None, tensors: np.ndarray, means: np.ndarray
-) -> Metric:
-    if given is None:
-        raise ModelFileError(
-            "its metric is a function, which cannot be stored; give the same one "
-            "again: land.load(path, metric=...)"
-        )
-    if not isinstance(given, Metric) or given.dim != means.shape[1]:
-        raise ModelFileError(
-            f"metric must be a land.metrics.Metric in {means.shape[1]} dimensions, "
-            f"got {given!r}"
-        )
+def _check_given(given: Any, tensors: np.ndarray, means: np.ndarray) -> Metric:
+    require(
+        given is not None,
+        "its metric is a function, which cannot be stored; give the same one again: "
+        "land.load(path, metric=...)",
+    )
+    dim = means.shape[1]
+    require(
+        isinstance(given, Metric) and given.dim == dim,
+        f"metric must be a land.metrics.Metric in {dim} dimensions, got {given!r}",
+    )
     again = given.tensor(means)
-    tolerance = ROUNDING * float(np.abs(again).max())
-    if again.shape != tensors.shape or not np.allclose(
-        again, tensors, rtol=ROUNDING, atol=tolerance
-    ):
-        raise ModelFileError(
-            "metric is not the one the model was fitted with: its tensors at the means "
-            "differ"
-        )
+    tolerance = {"rtol": _ROUNDING, "atol": _ROUNDING * np.abs(again).max()}
+    require(
+        again.shape == tensors.shape and np.allclose(again, tensors, **tolerance),
+        "metric is not the one the model was fitted with: its tensors at the means "
+        "differ",
+    )
     return given
 
 

@@ -1,21 +1,41 @@
-"""Mixtures of locally adaptive normal distributions."""
+"""Mixtures of locally adaptive normal distributions, and the runs of their fits."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import KDTree
+from sklearn.cluster import SpectralClustering
+from sklearn.mixture import GaussianMixture
 
-from land._validation import check_count
 from land.density.nodes import Reference, Volume
-from land.estimators.base import warn_about_points
-from land.estimators.density import LEFT_OUT, RiemannianDensity
-from land.estimators.runs import MixtureRun, MixtureStart, Outcome, best_of, run_all
-from land.estimators.scoring import Component
-from land.fitting import FitProblem, FitSettings, Snapshot
+from land.estimators.base import check_init, check_parts, warn_about_points
+from land.estimators.density import LEFT_OUT, Outcome, RiemannianDensity, attempt
+from land.estimators.scoring import Component, runs_here, spread
+from land.fitting import (
+    FitProblem,
+    FitSettings,
+    MixtureEstimate,
+    Snapshot,
+    fit_kmeans,
+    fit_mixture,
+    fit_single,
+    least_squares_mixture,
+    spread_centers,
+)
+from land.fitting.estimate import Work
 
 Array = NDArray[np.float64]
+
+_INITS = ("gmm", "least_squares", "random")
+# Rows of a spectral clustering: its time grows with their square.
+_SPECTRAL_ROWS = 2000
+# Steps and tolerance of k-means for first clusters, which need not be accurate.
+_FIRST_KMEANS = 30, 1e-2
 
 
 class LANDMixture(RiemannianDensity):
@@ -29,23 +49,18 @@ class LANDMixture(RiemannianDensity):
     ----------
     n_components : int
         Number of components.
-    sigma, rho, metric
-        The metric, see `LAND`. The automatic sigma of several components is smaller:
-        a wider kernel would see the gaps between them as data.
+    sigma, rho, metric, volume, reference, covariance_type
+        See `LAND`. The automatic sigma of several components is smaller: a wider kernel
+        would see the gaps between them as data.
     method : {"ml", "least_squares"}
         Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
         empirical covariances and their constants.
-    volume, reference
-        See `LAND`.
-    covariance_type : {"full", "diag", "spherical"}
-        Which covariances the components may have, see `LAND`.
     init : {"gmm", "least_squares", "random"} or array_like of shape (K, D)
         First clusters: of a Gaussian mixture or a spectral clustering of the neighbour
         graph, whichever turns out better; of Riemannian k-means; of random rows, or of
         given means, to the nearest of which, along geodesics, each row belongs.
     n_init : int
-        Number of fits with different randomness; the best one is kept, with its
-        history.
+        Number of fits with different randomness; the best one is kept.
     n_samples, max_iter, tol, random_state, verbose, callback
         See `LAND`; `tol` applies to the fall of the objective in EM steps.
     n_jobs : int or None
@@ -60,12 +75,9 @@ class LANDMixture(RiemannianDensity):
         In tangent coordinates at the means; matrices for every `covariance_type`.
     log_constants_, log_constants_stderr_ : ndarray of shape (K,)
         See `LAND`.
-    objective_ : float
-        Mean negative log likelihood with respect to the reference.
-    history_, converged_, interrupted_, n_iter_, n_failed_log_maps_, n_log_maps_
-        See `LAND`.
-    metric_, sigma_, rho_, geometry_gain_, n_features_in_, feature_names_in_
-        See `LAND`.
+    objective_, history_, converged_, interrupted_, n_iter_, n_failed_log_maps_
+        See `LAND`, as for `n_log_maps_`, `metric_`, `sigma_`, `rho_`,
+        `geometry_gain_`, `n_features_in_` and `feature_names_in_`.
 
     Examples
     --------
@@ -135,23 +147,14 @@ class LANDMixture(RiemannianDensity):
         shares = np.where(np.isfinite(top), shares, 1.0)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
-    def _run(
-        self,
-        problem: FitProblem,
-        weights: Array,
-        settings: FitSettings,
-        rng: np.random.Generator,
-    ) -> Outcome:
-        count = check_count("n_components", self.n_components)
-        if count > len(problem.data):
-            raise ValueError(
-                f"n_components={count} must not exceed the number of rows, "
-                f"{len(problem.data)}"
-            )
-        start = MixtureStart(self.init, count, self.covariance_type)
-        run = MixtureRun(problem, weights, settings, start)
+    def _run(self, problem, weights, settings, rng) -> Outcome:
+        n, dim = problem.data.shape
+        count = check_parts("n_components", self.n_components, n)
+        init = check_init(self.init, _INITS, "means", (count, dim))
+        start = init, count, self.covariance_type
+        run = MixtureRun(problem, weights, settings, *start)
         rngs = [rng, *rng.spawn(self.n_init - 1)]
-        return best_of(run_all(run, rngs, self.n_jobs))
+        return _best_of(_run_all(run, rngs, self.n_jobs))
 
     def _store(self, snapshot: Snapshot) -> None:
         estimates = snapshot.estimates
@@ -164,13 +167,8 @@ class LANDMixture(RiemannianDensity):
         self.log_constants_stderr_ = np.array([each.stderr for each in constants])
 
     def _components(self) -> list[Component]:
-        parts = (
-            self.weights_,
-            self.means_,
-            self.covariances_,
-            self.precisions_,
-            self.log_constants_,
-        )
+        matrices = self.covariances_, self.precisions_
+        parts = self.weights_, self.means_, *matrices, self.log_constants_
         return [Component(*part) for part in zip(*parts, strict=True)]
 
     def _log_joint(self, X: ArrayLike) -> Array:
@@ -178,3 +176,152 @@ class LANDMixture(RiemannianDensity):
         densities = self._log_densities(X, "riemannian")
         warn_about_points(densities.sum(axis=1), LEFT_OUT, stacklevel=4)
         return self._weighted(densities)
+
+
+@dataclass(frozen=True)
+class MixtureRun:
+    """The fit of a mixture, a run for each generator that it is called with."""
+
+    problem: FitProblem
+    weights: Array
+    settings: FitSettings
+    init: Any
+    n_components: int
+    covariance_type: str
+
+    @property
+    def _word(self) -> str:
+        return self.init if isinstance(self.init, str) else "given"
+
+    def __call__(self, rng: np.random.Generator) -> Outcome:
+        """Run the fit."""
+
+        def fit(own: FitProblem) -> Outcome:
+            mixture, converged = replace(self, problem=own)._fit(rng)
+            starved = mixture.starved if self.settings.method == "ml" else []
+            return Outcome(mixture.snapshot(), converged, starved)
+
+        return attempt(self.problem, fit)
+
+    def _fit(self, rng: np.random.Generator) -> tuple[MixtureEstimate, bool]:
+        problem, weights, settings = self.problem, self.weights, self.settings
+        if settings.method == "least_squares":
+            limits = settings.max_iter, settings.tol
+            found = fit_kmeans(problem, weights, self._means(rng), *limits)
+            parts = list(found.centers), found.logs, found.labels
+            return least_squares_mixture(problem, weights, *parts), found.converged
+        if self.n_components > 1:
+            first = self._responsibilities(rng)
+            return fit_mixture(problem, weights, first, settings, rng)
+        start: Any = "random" if self._word == "random" else "least_squares"
+        if self._word == "given":
+            start = self.init[0]
+        return fit_single(problem, weights, start, settings, rng)
+
+    def _responsibilities(self, rng: np.random.Generator) -> list[Array]:
+        """Candidates for the first responsibilities, (N, K) each."""
+        data, count = self.problem.data, self.n_components
+        if self._word == "gmm":
+            candidates = [self._gaussian_mixture(rng).predict_proba(data)]
+            if count < len(data):
+                candidates.append(_spectral_clusters(data, count))
+            return candidates
+        centers = self._means(rng)
+        if self._word == "least_squares":
+            found = fit_kmeans(self.problem, self.weights, centers, *_FIRST_KMEANS)
+            return [np.eye(count)[found.labels]]
+        logs = self.problem.log_maps(list(centers))
+        lengths = np.stack([np.nan_to_num(log.lengths, nan=np.inf) for log in logs])
+        return [np.eye(count)[np.argmin(lengths, axis=0)]]
+
+    def _means(self, rng: np.random.Generator) -> Array:
+        """First means, (K, D)."""
+        data, count = self.problem.data, self.n_components
+        if self._word == "given":
+            return self.init
+        if self._word == "gmm":
+            labels = self._gaussian_mixture(rng).predict(data)
+            members = [data[labels == k] for k in range(count)]
+            return np.stack([_medoid(own, data, rng) for own in members])
+        if self._word == "random":
+            return data[rng.choice(len(data), size=count, replace=False)]
+        return spread_centers(self.problem, self.weights, count, rng)
+
+    def _gaussian_mixture(self, rng: np.random.Generator) -> GaussianMixture:
+        gaussian = GaussianMixture(
+            self.n_components,
+            covariance_type=self.covariance_type,
+            reg_covar=self.problem.ridge,
+            random_state=int(rng.integers(2**31)),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is only a start
+            return gaussian.fit(self.problem.data)
+
+
+def _run_all(
+    run: MixtureRun, rngs: list[np.random.Generator], n_jobs: int | None
+) -> list[Outcome]:
+    """Run once with each generator, `n_jobs` at a time.
+
+    After an interrupt the list is shorter, and one of its entries says so. The callback
+    is called with every step of runs in this process, and with the last step of others.
+    """
+    callback = None if runs_here(rngs, n_jobs) else run.problem.callback
+    if callback is not None:
+        run = replace(run, problem=replace(run.problem, callback=None))
+    found: dict[int, Outcome] = {}
+    try:
+        for position, outcome in spread(run, rngs, n_jobs):
+            found[position] = outcome
+            if callback is not None and outcome.history:
+                callback(outcome.history[-1])
+            if outcome.interrupted:
+                break
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        position, outcome = found.popitem()
+        found[position] = replace(outcome, interrupted=True)
+    return [found[position] for position in sorted(found)]
+
+
+def _best_of(outcomes: list[Outcome]) -> Outcome:
+    """The outcome with the best model; the work of all of them.
+
+    Runs that were given up count if there are no others.
+    """
+    ended = [outcome for outcome in outcomes if outcome.gain is None] or outcomes
+    best = min(ended, key=lambda outcome: outcome.snapshot.objective)
+    work = sum((outcome.work for outcome in outcomes), Work())
+    interrupted = any(outcome.interrupted for outcome in outcomes)
+    return replace(best, work=work, interrupted=interrupted)
+
+
+def _spectral_clusters(data: Array, count: int) -> Array:
+    """Responsibilities (N, count), zero or one, of a spectral clustering.
+
+    Clusters are parts of the graph of nearest neighbours that few edges connect.
+    """
+    rows = np.random.default_rng(0).permutation(len(data))[:_SPECTRAL_ROWS]
+    known = data[np.sort(rows)]
+    spectral = SpectralClustering(
+        count,
+        affinity="nearest_neighbors",
+        n_neighbors=min(10, len(known) - 1),  # scikit-learn's default, if there are
+        assign_labels="cluster_qr",
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a graph in several parts is fine
+        labels = spectral.fit_predict(known)
+    _, nearest = KDTree(known).query(data)
+    return np.asarray(np.eye(count)[labels[nearest]])
+
+
+def _medoid(members: Array, data: Array, rng: np.random.Generator) -> Array:
+    """The member closest to the members' mean; any row if there are none."""
+    if not len(members):
+        return np.asarray(data[rng.integers(len(data))])
+    distances = np.linalg.norm(members - members.mean(axis=0), axis=1)
+    return np.asarray(members[int(np.argmin(distances))])

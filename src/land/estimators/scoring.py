@@ -2,11 +2,8 @@
 
 Functions of points return small arrays: the curves of geodesics are large, and gone
 when they return. Many points are taken in chunks, so that memory is bounded, work can
-be shared and progress be reported.
-
-Jobs run in other processes or on other machines, as joblib is configured. What all jobs
-share is sent once and unpacked once in each process, so that a metric's tables, which
-are made on first use, serve all jobs of that process.
+be shared and progress be reported. Jobs run in other processes or on other machines, as
+joblib is configured.
 """
 
 from __future__ import annotations
@@ -14,11 +11,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -32,7 +27,6 @@ from joblib import (  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from land._memory import keep_freed_memory
 from land.density.likelihood import Measure, log_density
 from land.density.nodes import Law
 from land.geodesics import log_map
@@ -41,24 +35,12 @@ from land.metrics import Metric
 Array = NDArray[np.float64]
 Report = Callable[[int, int], None]
 
+# Rows of a chunk: work for a few seconds, and enough for geodesics to share.
+CHUNK_ROWS = 4096
+# Numbers of a chunk: in many dimensions each row takes more memory.
+_CHUNK_VALUES = 2**18
+
 _report: ContextVar[Report | None] = ContextVar("report", default=None)
-# Workers that are lost take jobs with them: what is missing is given out again.
-_ATTEMPTS = 2
-
-
-@dataclass(frozen=True)
-class ChunkSize:
-    """Rows of a chunk: work for a few seconds, and enough for geodesics to share."""
-
-    rows: int = 4096
-    values: int = 2**18  # in many dimensions each row takes more memory
-
-    def count(self, n: int, dim: int) -> int:
-        """Number of chunks of n rows."""
-        return -(-n // max(1, min(self.rows, self.values // dim)))
-
-
-CHUNKS = ChunkSize()
 
 
 class Component(NamedTuple):
@@ -86,10 +68,11 @@ def in_chunks(
 ) -> Array:
     """Values of a function of rows, (n, ...), computed chunk by chunk.
 
-    Chunks are runs of rows of about equal size, which depends on the number of rows and
-    dimensions only: values do not depend on `n_jobs`.
+    Chunks are of about equal size, which depends on the number of rows and dimensions
+    only: values do not depend on `n_jobs`.
     """
-    chunks = np.array_split(rows, CHUNKS.count(*rows.shape))
+    size = max(1, min(CHUNK_ROWS, _CHUNK_VALUES // rows.shape[1]))
+    chunks = np.array_split(rows, -(-len(rows) // size))
     values: list[Array] = [np.empty(0)] * len(chunks)
     report, done = _report.get(), 0
     for position, found in spread(function, chunks, n_jobs):
@@ -131,9 +114,6 @@ def component_log_densities(
     return np.stack(columns, axis=1)
 
 
-# In other processes.
-
-
 def spread(
     function: Callable[[Any], Any], jobs: Sequence[Any], n_jobs: int | None
 ) -> Iterator[tuple[int, Any]]:
@@ -146,32 +126,13 @@ def spread(
         for position, job in enumerate(jobs):
             yield position, function(job)
         return
-    # Dask scatters arguments that are arrays, once. What is in a tuple stays with its
-    # task, which can then start anew on another worker.
-    portable = wrap_non_picklable_objects(function)  # metrics may hold a lambda
-    packed = np.frombuffer(pickle.dumps(portable), dtype=np.uint8)
-    waiting = dict(enumerate(jobs))
-    for attempt in range(1, _ATTEMPTS + 1):
-        # Not more processes than jobs: each is granted its share of the processors.
-        n_workers = max(1, min(effective_n_jobs(n_jobs), len(waiting)))
-        # No temporary files for large arrays: models that refer to them would not
-        # outlive them.
-        parallel = Parallel(n_workers, return_as="generator_unordered", max_nbytes=None)
-        tasks = [delayed(_run)(packed, item) for item in waiting.items()]
-        try:
-            for position, result in parallel(tasks):
-                del waiting[position]
-                yield position, result
-            return
-        except Exception as error:
-            if attempt == _ATTEMPTS:
-                raise
-            warnings.warn(
-                f"{len(waiting)} of {len(jobs)} jobs were lost by their workers and "
-                f"are given out again ({type(error).__name__}: {error})",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+    # Bytes travel with every task, so that Dask can start it anew on another worker.
+    packed = pickle.dumps(wrap_non_picklable_objects(function))  # it may be a lambda
+    # Not more processes than jobs: each is granted its share of the processors. No
+    # temporary files for large arrays: models that refer to them would outlive them.
+    n_workers = min(effective_n_jobs(n_jobs), len(jobs))
+    parallel = Parallel(n_workers, return_as="generator_unordered", max_nbytes=None)
+    yield from parallel(delayed(_run)(packed, item) for item in enumerate(jobs))
 
 
 def runs_here(jobs: Sequence[Any], n_jobs: int | None) -> bool:
@@ -189,26 +150,19 @@ def check_n_jobs(n_jobs: Any) -> None:
         )
 
 
-def _run(packed: NDArray[np.uint8], item: tuple[int, Any]) -> tuple[int, Any]:
+def _run(packed: bytes, item: tuple[int, Any]) -> tuple[int, Any]:
     """One job, in a worker; what it calls does not spread any further."""
     position, job = item
     with parallel_config(backend="sequential"):
-        return position, _unpacked(packed.tobytes())(job)
+        return position, _unpacked(packed)(job)
 
 
 @lru_cache(maxsize=1)
 def _unpacked(packed: bytes) -> Callable[[Any], Any]:
-    keep_freed_memory()
-    _share_processors()
-    return pickle.loads(packed)
-
-
-def _share_processors() -> None:
-    """Let JAX use as many threads as joblib grants to one of its own processes.
-
-    Or as many as the environment says. It would use all processors in each of them,
-    and they would wait for each other.
-    """
+    """The function, once for all jobs of a process: a metric makes its tables once."""
     granted = os.environ.get("OMP_NUM_THREADS")
     if granted and multiprocessing.current_process().name.startswith("LokyProcess"):
-        os.environ.setdefault("NPROC", granted)  # read when JAX first computes
+        # JAX would use all processors in each of joblib's processes, and they would
+        # wait for each other. It reads this when it first computes.
+        os.environ.setdefault("NPROC", granted)
+    return pickle.loads(packed)

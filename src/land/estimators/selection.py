@@ -6,7 +6,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -21,6 +21,7 @@ from sklearn.utils import check_array
 from land._validation import check_count
 from land.estimators.base import check_choice, draw_integers
 from land.estimators.clustering import f_measure
+from land.estimators.density import information_criteria
 from land.estimators.mixture import LANDMixture
 from land.estimators.scoring import check_n_jobs, spread
 
@@ -43,8 +44,7 @@ class Selection:
     Attributes
     ----------
     table : pandas.DataFrame, or list of dict where pandas is not installed
-        One row for each candidate, in the order of the grid; its columns are listed
-        in `select`.
+        One row for each candidate, in the order of the grid, see `select`.
     best : dict
         The row of the chosen candidate.
     model : LANDMixture
@@ -53,10 +53,9 @@ class Selection:
         What it was chosen by.
     at_edge : bool
         Whether its number of components is the largest that was fitted, or the
-        smallest and above 1: try more, or fewer.
+        smallest and above 1.
     interrupted : bool
-        Whether an interrupt (Ctrl-C) has ended the search before all candidates were
-        fitted.
+        Whether an interrupt (Ctrl-C) has ended the search.
     """
 
     table: Any
@@ -72,14 +71,6 @@ class _Candidate(NamedTuple):
 
     row: Row
     model: LANDMixture | None = None
-
-
-class _Data(NamedTuple):
-    """What every candidate is fitted to and compared with."""
-
-    X: Any
-    parts: Sequence[Any] | None  # rows to fit and rows held out
-    labels: Sequence[Any] | None
 
 
 def select(
@@ -101,6 +92,8 @@ def select(
 
     A candidate that fails leaves its error in the table, and the others go on. An
     interrupt (Ctrl-C) ends the search and chooses among the candidates finished so far.
+    It warns if the choice is the largest or smallest number of components tried, and
+    raises a RuntimeError, with the first reason, if no candidate can be chosen.
 
     Parameters
     ----------
@@ -112,8 +105,7 @@ def select(
         Values of sigma to try. Default: the `sigma` of `estimator`, ``"auto"`` without
         one.
     estimator : LANDMixture, optional
-        Template of the candidates: its other parameters are used for all of them. It
-        is not changed.
+        Template of the candidates: its other parameters are used for all of them.
     labels : sequence of length N, optional
         Known classes of the rows, None where unknown. The clusters of each candidate
         are compared with them; they have no part in the choice.
@@ -126,10 +118,9 @@ def select(
     test_size : float
         Share of the rows held out, between 0 and 1.
     n_jobs : int, optional
-        Number of candidates fitted at the same time, in processes of their own; -1 is
-        one on each core, None is one, or what `joblib.parallel_config` says. Each
-        process compiles for itself: one job is faster for a few small fits, and on an
-        accelerator.
+        Number of candidates fitted at the same time, in processes of their own, see
+        `LAND`. Each process compiles for itself: one job is faster for a few small
+        fits, and on an accelerator.
     random_state : None, int, RandomState or Generator
         Randomness of the fits and of the choice of the held-out rows, the same for all
         candidates. With an integer, the chosen model is the one that a `LANDMixture` of
@@ -143,45 +134,13 @@ def select(
     Returns
     -------
     Selection
-        The columns of its table:
-
-        n_components
-            Number of components.
-        sigma, rho
-            The values used; NaN if the metric was given.
-        log_likelihood
-            Sum of the log densities of all rows with respect to dx.
-        aic, bic
-            Information criteria of the model fitted to all rows; lower is better.
-        held_out
-            Mean log density of the held-out rows with respect to dx under a model,
-            metric included, fitted to the others; higher is better. NaN if not known.
-        f_measure
-            Agreement of the clusters with `labels`, see `land.f_measure`; NaN without.
-        objective
-            What the fit has minimised, see `LANDMixture`.
-        seconds
-            Time the candidate took, compilation included.
-        converged, n_failed_log_maps
-            Of the fit, see `LANDMixture`.
-        warnings
-            What the fit has warned about. `select` repeats it for the chosen model
-            only.
-        error
-            Why the candidate failed; empty if it did not.
-
-    Raises
-    ------
-    ValueError
-        If an argument makes no sense.
-    RuntimeError
-        If no candidate can be chosen; the message has the first reason.
-
-    Warns
-    -----
-    UserWarning
-        If the chosen number of components is the largest or the smallest tried: a
-        number that was not tried may be better.
+        Its table has ``n_components``, ``sigma`` and ``rho`` (NaN if the metric was
+        given), and of the model fitted to all rows ``log_likelihood`` (with respect to
+        dx), ``aic``, ``bic``, ``objective``, ``converged`` and ``n_failed_log_maps``;
+        ``held_out``, the mean log density of the held-out rows under a model, metric
+        included, fitted to the others, if known; ``f_measure``, the agreement with
+        `labels`; ``seconds``, compilation included; ``warnings`` of the fit, which
+        `select` repeats for the chosen model only; and the ``error`` if it failed.
 
     Notes
     -----
@@ -223,9 +182,10 @@ def select(
         parts = train_test_split(X, test_size=test_size, random_state=seed)
     grid = _grid(n_components, sigma, template)
     models = [clone(template).set_params(**each, random_state=seed) for each in grid]
-    data = _Data(X, parts, _check_labels(labels, len(rows)))
-    report = criterion if verbose else None
-    candidates, interrupted = _fit_all(models, data, n_jobs, report)
+    classes = _check_labels(labels, len(rows))
+    fit = partial(_fit_candidate, X=X, parts=parts, labels=classes)
+    report = partial(_report, criterion, len(models)) if verbose else None
+    candidates, interrupted = _fit_all(fit, models, n_jobs, report)
     chosen = _choose(candidates, criterion)
     assert chosen.model is not None
     at_edge = _warn_about_edge(candidates, chosen)
@@ -235,26 +195,24 @@ def select(
             RuntimeWarning,
             stacklevel=2,
         )
-    table = _table([candidate.row for candidate in candidates])
+    table: Any = [candidate.row for candidate in candidates]
+    with suppress(ImportError):
+        import pandas
+
+        table = pandas.DataFrame(table)
     best = dict(chosen.row)
     return Selection(table, best, chosen.model, criterion, at_edge, interrupted)
 
 
-def _fit_all(
-    models: list[LANDMixture],
-    data: _Data,
-    n_jobs: int | None,
-    report: Criterion | None,
-) -> tuple[list[_Candidate], bool]:
+def _fit_all(fit, models, n_jobs, report) -> tuple[list[_Candidate], bool]:
     """Fit all candidates, and say whether an interrupt came in between."""
-    fit = partial(_fit_candidate, data=data)
     done: dict[int, _Candidate] = {}
     reason, interrupted = "", False
     try:
         for position, candidate in spread(fit, models, n_jobs):
             done[position] = candidate
             if report is not None:
-                _report(candidate.row, report, len(done), len(models))
+                report(len(done), candidate.row)
     except (KeyboardInterrupt, Exception) as error:
         # Errors of a fit are in its row: this is Ctrl-C, or a process that was killed.
         if not any(candidate.model is not None for candidate in done.values()):
@@ -271,19 +229,25 @@ def _fit_all(
     return [done.get(k, missing[k]) for k in range(len(models))], interrupted
 
 
-def _fit_candidate(model: LANDMixture, data: _Data) -> _Candidate:
-    """Fit and score one candidate; what goes wrong is written into its row."""
+def _fit_candidate(model: LANDMixture, X: Any, parts: Any, labels: Any) -> _Candidate:
+    """Fit and score one candidate; what goes wrong is written into its row.
+
+    `parts` are rows to fit and rows held out, if there are any.
+    """
     row = _empty_row(model)
     fitted: LANDMixture | None = None
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = _fit(clone(model), data.X)
-            row.update(_scores(fitted, data))
-            if data.parts is not None:
-                rest, held_out = data.parts
-                row["held_out"] = _fit(clone(model), rest).score(held_out)
+            fitted = _fit(clone(model), X)
+            row |= _scores(fitted, X)
+            if labels is not None:
+                pairs = zip(labels, fitted.predict(X).tolist(), strict=True)
+                known = [pair for pair in pairs if pair[0] is not None]
+                row["f_measure"] = f_measure(*zip(*known, strict=True))
+            if parts is not None:
+                row["held_out"] = _fit(clone(model), parts[0]).score(parts[1])
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"
     row["seconds"] = time.perf_counter() - start
@@ -299,24 +263,18 @@ def _fit(model: LANDMixture, X: Any) -> LANDMixture:
     return model
 
 
-def _scores(model: LANDMixture, data: _Data) -> Row:
-    values = model.score_samples(data.X)
-    total, n_parameters = float(np.sum(values)), model.n_parameters_
-    row = {
+def _scores(model: LANDMixture, X: Any) -> Row:
+    values = model.score_samples(X)
+    total = float(np.sum(values))
+    return {
         "sigma": float(getattr(model, "sigma_", math.nan)),
         "rho": float(getattr(model, "rho_", math.nan)),
         "log_likelihood": total,
-        "aic": 2.0 * n_parameters - 2.0 * total,
-        "bic": math.log(len(values)) * n_parameters - 2.0 * total,
+        **information_criteria(total, model.n_parameters_, len(values)),
         "objective": float(model.objective_),
         "converged": bool(model.converged_),
         "n_failed_log_maps": int(model.n_failed_log_maps_),
     }
-    if data.labels is not None:
-        pairs = zip(data.labels, model.predict(data.X).tolist(), strict=True)
-        known = [pair for pair in pairs if pair[0] is not None]
-        row["f_measure"] = f_measure(*zip(*known, strict=True))
-    return row
 
 
 def _empty_row(model: LANDMixture) -> Row:
@@ -335,12 +293,10 @@ def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
         return min(eligible, key=lambda each: SIGNS[criterion] * each.row[criterion])
     reasons = (each.row["error"] or each.row["warnings"] for each in candidates)
     first = next(filter(None, reasons), "no reason is known")
+    what = f"all {len(candidates)} candidates failed"
     if fitted:
-        raise RuntimeError(
-            f"none of {len(candidates)} candidates has a finite {criterion}; "
-            f"the first: {first}"
-        )
-    raise RuntimeError(f"all {len(candidates)} candidates failed; the first: {first}")
+        what = f"none of {len(candidates)} candidates has a finite {criterion}"
+    raise RuntimeError(f"{what}; the first: {first}")
 
 
 def _warn_about_edge(candidates: list[_Candidate], chosen: _Candidate) -> bool:
@@ -359,15 +315,7 @@ def _warn_about_edge(candidates: list[_Candidate], chosen: _Candidate) -> bool:
     return True
 
 
-def _table(rows: list[Row]) -> Any:
-    try:
-        import pandas
-    except ImportError:
-        return rows
-    return pandas.DataFrame(rows)
-
-
-def _report(row: Row, criterion: Criterion, done: int, total: int) -> None:
+def _report(criterion: Criterion, total: int, done: int, row: Row) -> None:
     outcome = row["error"] or f"{criterion} {row[criterion]:.6g}"
     sigma = "" if math.isnan(row["sigma"]) else f"sigma {row['sigma']:.4g}  "
     sys.stderr.write(

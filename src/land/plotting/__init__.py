@@ -9,12 +9,20 @@ space is flat, and ellipses and straight lines are drawn.
 from land.plotting.components import (
     plot_covariance,
     plot_means,
+    plot_pairs,
     plot_responsibilities,
+    plot_view3d,
 )
-from land.plotting.density import DensityGrid, density_grid, plot_density, plot_grid
 from land.plotting.fits import plot_history, plot_selection
-from land.plotting.geometry import plot_data, plot_geodesics, plot_metric
-from land.plotting.space import plot_pairs, plot_view3d
+from land.plotting.plane import (
+    DensityGrid,
+    density_grid,
+    plot_data,
+    plot_density,
+    plot_geodesics,
+    plot_grid,
+    plot_metric,
+)
 
 __all__ = [
     "DensityGrid",

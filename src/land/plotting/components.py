@@ -1,38 +1,49 @@
-"""Means, covariances and responsibilities of a fitted model in the plane."""
+"""Means, covariances and clusters of fitted models, in the plane and beyond.
+
+A density in D dimensions cannot be drawn; clusters, means and covariances can.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgba, to_rgba_array
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from land._validation import check_count, check_points
 from land.geodesics import exp_map, log_map
 from land.metrics import Metric
-from land.plotting.sheet import SMOOTH, Array, axes, components_of
+from land.plotting.sheet import (
+    SMOOTH,
+    Array,
+    Components,
+    axes,
+    component_legend,
+    components_of,
+)
 
 # Responsibilities below cannot be seen and are not worth a geodesic.
 _FAINTEST = 0.05
+# Dimensions at most; more panels than theirs would be too small to read.
+MOST_SHOWN = 8
+# Inches of a panel, and of the legend below.
+_PANEL, _LEGEND = (2.3, 2.1), 0.5
 
 
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
-    """Mark the mean or the means of a model in two dimensions.
-
-    Parameters
-    ----------
-    model : LAND, LANDMixture, RiemannianKMeans, GaussianMixture
-    ax, **style
-        See `land.plotting`; of `Axes.scatter`.
-    """
+    """Mark the means of a fitted model in two dimensions; `style` of `Axes.scatter`."""
     ax = axes(ax)
     parts = components_of(model, 2)
-    defaults: dict[str, Any] = {"s": 60, "marker": "o", "zorder": 6}
-    defaults |= {"edgecolors": "white", "linewidths": 1.2}
+    defaults: dict[str, Any] = {"s": 60, "zorder": 6, "edgecolors": "white"}
+    defaults["linewidths"] = 1.2
     if not style.keys() & {"c", "color", "facecolors"}:
         defaults["c"] = parts.colors
     artist = ax.scatter(*parts.means.T, **defaults | style)
@@ -43,7 +54,7 @@ def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
 def plot_covariance(
     model: Any, ax: Axes | None = None, *, n_std: ArrayLike = (1.0, 2.0), **style
 ) -> list[Line2D]:
-    """Draw the covariances: ellipses of the tangent space, carried through Exp.
+    """Draw the covariances of a fitted model in two dimensions.
 
     The curve of a component with mean mu and covariance Sigma at `s` standard
     deviations is Exp_mu of the ellipse v^T Sigma^-1 v = s^2.
@@ -51,7 +62,6 @@ def plot_covariance(
     Parameters
     ----------
     model : LAND, LANDMixture or GaussianMixture
-        A fitted model in two dimensions.
     n_std : float or sequence of float
         The numbers of standard deviations.
     ax, **style
@@ -60,9 +70,9 @@ def plot_covariance(
     Returns
     -------
     list of Line2D
-        One closed curve for each component and number of standard deviations, the
-        latter varying faster; the first of each component has a label for the legend.
-        Curves have gaps where a geodesic could not be computed.
+        A closed curve for each component and number of standard deviations, the latter
+        varying faster, with gaps where a geodesic could not be computed. The first of
+        each component has a label.
     """
     ax = axes(ax)
     radii = check_points("n_std", np.atleast_1d(np.asarray(n_std)), ndim=1)
@@ -84,12 +94,7 @@ def plot_covariance(
 
 
 def plot_responsibilities(
-    model: Any,
-    X: ArrayLike,
-    ax: Axes | None = None,
-    *,
-    max_curves: int = 100,
-    **style,
+    model: Any, X: ArrayLike, ax: Axes | None = None, *, max_curves: int = 100, **style
 ) -> list[LineCollection]:
     """Draw geodesics from each mean to its data, opaque where it is responsible.
 
@@ -102,8 +107,7 @@ def plot_responsibilities(
     X : array_like of shape (n, 2)
         The data.
     max_curves : int
-        Largest number of curves; with more rows than that, some are chosen, always
-        the same ones.
+        Of more curves than that, some are chosen, always the same ones.
     ax, **style
         See `land.plotting`; of `LineCollection`.
 
@@ -111,15 +115,14 @@ def plot_responsibilities(
     -------
     list of LineCollection
         One for each component, in its colour, with the responsibilities as alpha.
-        Curves below a responsibility of 0.05, and those whose geodesic could not be
-        computed, are left out.
+        Without curves below a responsibility of 0.05, and those that failed.
     """
     ax = axes(ax)
-    means, _, metric = parts = components_of(model, 2)
+    parts = components_of(model, 2)
     count = check_count("max_curves", max_curves)
     data = check_points("X", X, 2, ndim=2)
     shares = np.ones((len(data), 1))
-    if len(means) > 1:
+    if len(parts.means) > 1:
         shares = np.asarray(model.predict_proba(data))
     mixed = np.clip(shares @ to_rgba_array(parts.colors), 0.0, 1.0)
     ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=5)
@@ -127,7 +130,7 @@ def plot_responsibilities(
     rows, owners = np.nonzero(shares[chosen] >= _FAINTEST)
     kept = _some(len(rows), count)
     rows, owners = chosen[rows[kept]], owners[kept]
-    logs = log_map(metric, means[owners], data[rows])
+    logs = log_map(parts.metric, parts.means[owners], data[rows])
     artists = []
     for k, color in enumerate(parts.colors):
         own = (owners == k) & logs.converged
@@ -140,6 +143,91 @@ def plot_responsibilities(
     ax.autoscale_view()
     ax.set_aspect("equal")
     return artists
+
+
+def plot_pairs(
+    model: Any,
+    X: ArrayLike,
+    figure: Figure | None = None,
+    *,
+    dimensions: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    n_std: float = 1.0,
+    **style,
+) -> np.ndarray:
+    """Draw a model of several dimensions, a panel for each pair of them.
+
+    Points have the colours of their clusters. Each component has its mean and the
+    ellipse of its covariance in the plane of two tangent directions, carried through
+    Exp and projected onto the pair. Returns an array of Axes, in the order of
+    `itertools.combinations`.
+
+    Parameters
+    ----------
+    model : LAND, LANDMixture, RiemannianKMeans or GaussianMixture
+        A fitted model.
+    X : array_like of shape (n, D)
+        The points to draw.
+    figure : matplotlib Figure, optional
+        An empty figure, whose size is set; by default a new one of pyplot's.
+    dimensions : sequence of int, optional
+        Which dimensions to show, eight at most; by default all.
+    names : sequence of str, optional
+        Names of all D dimensions.
+    n_std : float
+        Standard deviations of the ellipses.
+    **style
+        See `land.plotting`; of `Axes.scatter` for the points.
+    """
+    parts, points, shown = _checked(model, X, dimensions)
+    dim = points.shape[1]
+    if not 2 <= len(shown) <= MOST_SHOWN:
+        raise ValueError(
+            f"dimensions must be 2 to {MOST_SHOWN} of {dim} columns, got {len(shown)}"
+        )
+    labels = [f"dimension {d + 1}" for d in range(dim)] if names is None else names
+    if len(labels) != dim:
+        raise ValueError(f"names must have {dim} entries, got {len(labels)}")
+    pairs = list(combinations(shown, 2))
+    # For up to eight dimensions one of these leaves no panel empty.
+    across = next((n for n in (3, 4, 5) if len(pairs) % n == 0), 1)
+    down = len(pairs) // across
+    if figure is None:
+        figure = plt.figure(layout="constrained")
+    figure.set_size_inches(across * _PANEL[0], down * _PANEL[1] + _LEGEND)
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    clusters = _clusters(model, points)
+    for ax, pair in zip(panels, pairs, strict=True):
+        _draw(ax, parts, points, clusters, list(pair), n_std, {"s": 7} | style)
+        ax.set(xlabel=labels[pair[0]], ylabel=labels[pair[1]])
+    component_legend(figure, model, n_std)
+    return panels
+
+
+def plot_view3d(
+    model: Any,
+    X: ArrayLike,
+    ax: Any = None,
+    *,
+    dimensions: tuple[int, int, int] = (0, 1, 2),
+    n_std: float = 1.0,
+    **style,
+) -> Any:
+    """Draw a model in three of its dimensions, on `ax` made for 3d or a new figure.
+
+    As `plot_pairs`, with the three principal ellipses of each covariance.
+    """
+    parts, points, shown = _checked(model, X, dimensions)
+    if len(shown) != 3:
+        raise ValueError(f"dimensions must be three, got {dimensions!r}")
+    if ax is None:
+        ax = plt.figure(layout="constrained").add_subplot(projection="3d")
+    if getattr(ax, "name", "") != "3d":
+        raise ValueError('ax must be made with projection="3d"')
+    clusters = _clusters(model, points)
+    _draw(ax, parts, points, clusters, shown, n_std, {"s": 10} | style)
+    component_legend(ax.figure, model, n_std)
+    return ax
 
 
 def pair_axes(covariance: Array, pair: list[int]) -> Array:
@@ -190,3 +278,47 @@ def _some(total: int, count: int) -> np.ndarray:
     """At most `count` of so many positions, in their order, always the same ones."""
     order = np.random.default_rng(0).permutation(total)
     return np.sort(order[:count]) if total > count else np.arange(total)
+
+
+def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Components, Array, list]:
+    """What there is to draw: the model, the points, the dimensions."""
+    parts = components_of(model)
+    dim = parts.means.shape[1]
+    shown = list(range(dim) if dimensions is None else dimensions)
+    if len(set(shown)) < len(shown) or not set(shown) <= set(range(dim)):
+        raise ValueError(
+            f"dimensions must be different columns of X, which has {dim}, got {shown}"
+        )
+    return parts, check_points("X", X, dim, ndim=2), shown
+
+
+def _clusters(model: Any, points: Array) -> np.ndarray:
+    """The component that each point belongs to."""
+    if not hasattr(model, "predict"):
+        return np.zeros(len(points), dtype=int)
+    return np.asarray(model.predict(points))
+
+
+def _draw(ax, parts, points, clusters, shown, n_std, style) -> None:
+    """Clusters, means and covariances in two or three dimensions."""
+    solid = {"depthshade": False} if len(shown) == 3 else {}
+    for k, color in enumerate(parts.colors):
+        dots = {"color": color, "linewidths": 0, "alpha": 0.6} | solid | style
+        ax.scatter(*points[clusters == k][:, shown].T, **dots)
+        mark = {"color": color, "edgecolors": "white", "linewidths": 1.0} | solid
+        ax.scatter(*parts.means[k, shown, None], s=45, zorder=6, **mark)
+        if parts.covariances is None:
+            continue
+        for half_axes in _half_axes(parts.covariances[k], shown):
+            radii = np.array([n_std])
+            (curve,) = ellipses(parts.metric, parts.means[k], half_axes, radii)
+            ax.plot(*curve[:, shown].T, color=color, linewidth=1.2, zorder=4)
+
+
+def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
+    """Of the ellipse of a pair; else of those of the three longest principal axes."""
+    if len(shown) == 2:
+        return [pair_axes(covariance, shown)]
+    values, vectors = np.linalg.eigh(covariance)
+    longest = (vectors * np.sqrt(values))[:, ::-1]
+    return [longest[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]

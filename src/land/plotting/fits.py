@@ -18,16 +18,10 @@ _LEAST_SPAN = 0.2
 
 
 def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
-    """Draw the objective against the steps of a fit.
+    """Draw the objective against the steps of the fit of a LAND or LANDMixture.
 
-    The vertical axis spans 0.2 at least, so that small changes look small.
-
-    Parameters
-    ----------
-    model : LAND or LANDMixture
-        A fitted model.
-    ax, **style
-        See `land.plotting`; of `Axes.plot`.
+    The vertical axis spans 0.2 at least, so that small changes look small. The `style`
+    is of `Axes.plot`.
     """
     history = getattr(model, "history_", None)
     if not history:
@@ -55,8 +49,8 @@ def plot_selection(
 ) -> list[Line2D]:
     """Draw a criterion against the number of components, a line for each sigma.
 
-    If the best candidate has the most components that were tried, the figure shows it:
-    more might be better still.
+    Returns the lines, and last a ring around the best candidate; those that failed are
+    left out. The figure says if the best has the most components that were tried.
 
     Parameters
     ----------
@@ -67,12 +61,6 @@ def plot_selection(
         What to draw; by default what the selection was made by, else BIC.
     ax, **style
         See `land.plotting`; of `Axes.plot`.
-
-    Returns
-    -------
-    list of Line2D
-        One for each sigma, and last a ring around the best candidate. Candidates that
-        failed are left out.
     """
     name = criterion or getattr(selection, "criterion", "bic")
     if name not in SIGNS:

@@ -23,27 +23,21 @@ Array = NDArray[np.float64]
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Points of a curve, or along an axis, that make lines look smooth.
 SMOOTH = 240
-# Around the data, as a share of their extent.
+# Share of the data's extent around them, so that contours are not cut off.
 _MARGIN = 0.15
-_FONTS: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "legend.fontsize": 8,
-    "pdf.fonttype": 42,  # text stays text in the PDF
-}
+# Text stays text in the PDF.
+_FONTS: Any = {"pdf.fonttype": 42}
+_FONTS |= dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 8)
+LEGEND: Any = {"loc": "outside lower center", "ncols": 4, "frameon": False}
 
 
 class Components(NamedTuple):
-    """Means (K, D), covariances (K, D, D), None for clusters, and metric of a model."""
+    """Means (K, D), covariances (K, D, D), None for clusters, metric, K colours."""
 
     means: Array
     covariances: Array | None
     metric: Metric
-
-    @property
-    def colors(self) -> list[str]:
-        """One colour for each component."""
-        return component_colors(len(self.means))
+    colors: list[str]
 
 
 def component_colors(count: int) -> list[str]:
@@ -64,19 +58,17 @@ def metric_of(model: Any) -> Metric | None:
 
 def components_of(model: Any, dim: int | None = None) -> Components:
     """What there is to draw of a fitted model, which must have `dim` dimensions."""
-    found = [
-        np.atleast_2d(getattr(model, name))
-        for name in ("means_", "mean_", "cluster_centers_")
-        if hasattr(model, name)
-    ]
+    names = ("means_", "mean_", "cluster_centers_")
+    found = [getattr(model, name) for name in names if hasattr(model, name)]
     if not found:
         raise ValueError(
             f"model must be fitted and have means, got {type(model).__name__} without"
         )
-    means = found[0]
+    means = np.atleast_2d(found[0])
     check_dimensions(means.shape[1], dim)
     metric = metric_of(model) or EuclideanMetric(means.shape[1])
-    return Components(means, _covariances(model, *means.shape), metric)
+    covariances = _covariances(model, *means.shape)
+    return Components(means, covariances, metric, component_colors(len(means)))
 
 
 def check_dimensions(found: int, expected: int | None) -> None:
@@ -88,18 +80,10 @@ def check_dimensions(found: int, expected: int | None) -> None:
         )
 
 
-def clusters_of(model: Any, points: Array) -> np.ndarray:
-    """The component that each point belongs to."""
-    if not hasattr(model, "predict"):
-        return np.zeros(len(points), dtype=int)
-    return np.asarray(model.predict(points))
-
-
 def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | None:
     """``[[x_min, x_max], [y_min, y_max]]``: given, of the metric's data, of the axes.
 
-    The axes come last, as their limits mean nothing before something is drawn. None if
-    none of the three says where to draw.
+    None if none of the three says where to draw.
     """
     if limits is not None:
         return check_limits(limits)
@@ -169,17 +153,14 @@ def component_legend(
     With the standard deviations of the curves that are drawn, and the data.
     """
     parts, title = components_of(model), None
-    style: dict[str, Any] = {"marker": "o", "mec": "white", "ls": ""}
+    line, handles = "", []
     if parts.covariances is not None and n_std is not None:
-        style["ls"] = "-"
-        many = f"{n_std:g} standard deviations"
+        line, many = "-", f"{n_std:g} standard deviations"
         title = f"curves at {'one standard deviation' if n_std == 1.0 else many}"
-    handles = [
-        Line2D([], [], color=color, label=f"component {k}", **style)
-        for k, color in enumerate(parts.colors)
-    ]
     if data:
-        dots: dict[str, Any] = {"marker": ".", "mec": "none", "ls": ""}
-        handles.insert(0, Line2D([], [], color="0.4", label="data", **dots))
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 4}
-    figure.legend(handles=handles, title=title, frameon=False, **place)
+        dots = Line2D([], [], color="0.4", label="data", marker=".", mec="none", ls="")
+        handles.append(dots)
+    for k, color in enumerate(parts.colors):
+        style: dict[str, Any] = {"marker": "o", "mec": "white", "ls": line}
+        handles.append(Line2D([], [], color=color, label=f"component {k}", **style))
+    figure.legend(handles=handles, title=title, **LEGEND)

@@ -1,20 +1,26 @@
-"""Density of a fitted model in the plane, as contours."""
+"""Data, metric, geodesics and densities in the plane."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.contour import QuadContourSet
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.interpolate import RectBivariateSpline
 
+from land._validation import check_points
 from land.density.likelihood import Measure
+from land.geodesics import Geodesic, LogMap
+from land.metrics import Metric
 from land.plotting.sheet import (
+    COLORS,
     SMOOTH,
     Array,
     axes,
@@ -26,37 +32,117 @@ from land.plotting.sheet import (
     plane,
 )
 
+# What the eye should follow, and what it should not.
+GEODESIC, STRAIGHT, FAN = COLORS[:3]
+POINT = "#222222"
+# The darkest shade stays light enough for lines and points on it.
+_SHORT_TO_LONG = LinearSegmentedColormap.from_list("short to long", ["w", "#8c8c8c"])
+_TIMES = np.linspace(0.0, 1.0, SMOOTH + 1)
 # Contours enclose these shares of the probability, from the outermost inwards. Shares
 # stay put where a few cells near a caustic have a huge density; heights would not.
 SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
+# Standard deviations shown around means: 99 % of a Gaussian.
+_REACH = 3.0
+# Nats below the highest density where splines may level off: no contour is there.
+_DEEPEST = 15.0
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """How much of the plane is shown, and of the density."""
+def plot_data(data: ArrayLike, ax: Axes | None = None, **style) -> PathCollection:
+    """Scatter data of shape (n, 2); `style` of `Axes.scatter`."""
+    ax = axes(ax)
+    points = check_points("data", data, 2, ndim=2)
+    defaults: dict[str, Any] = {"s": 8, "alpha": 0.6, "linewidths": 0, "zorder": 2}
+    if not style.keys() & {"c", "color", "facecolors"}:
+        defaults["color"] = POINT
+    artist = ax.scatter(points[:, 0], points[:, 1], **defaults | style)
+    ax.set_aspect("equal")
+    return artist
 
-    reach: float = 3.0  # standard deviations around means: 99 % of a Gaussian
-    deepest: float = 15.0  # nats below the highest density: no contour is there
+
+def plot_metric(
+    metric: Metric,
+    ax: Axes | None = None,
+    *,
+    limits: ArrayLike | None = None,
+    grid: int = 200,
+    **style,
+) -> QuadMesh:
+    """Shade the plane by the volume element: steps in the dark are long.
+
+    Returns the shading, of log sqrt|M|; hand it to `colorbar`.
+
+    Parameters
+    ----------
+    metric : Metric
+        A metric in two dimensions.
+    limits : array_like, optional
+        ``[[x_min, x_max], [y_min, y_max]]``; by default the landmarks with a margin.
+    grid : int
+        Number of points along each axis.
+    ax, **style
+        See `land.plotting`; of `Axes.pcolormesh`.
+    """
+    if metric.dim != 2:
+        raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
+    ax = axes(ax)
+    bounds = plane(ax, limits, metric)
+    if bounds is None:
+        raise ValueError(
+            "limits must be given for a metric without landmarks, or data drawn first"
+        )
+    x, y, points = mesh(bounds, grid)
+    defaults: dict[str, Any] = {"cmap": _SHORT_TO_LONG, "shading": "gouraud"}
+    defaults |= {"rasterized": True, "zorder": 0}
+    artist = ax.pcolormesh(x, y, metric.log_volume(points), **defaults | style)
+    ax.set_aspect("equal")
+    return artist
 
 
-_SETTINGS = _Settings()
+def plot_geodesics(
+    curves: Geodesic | LogMap | Sequence[Geodesic] | ArrayLike,
+    ax: Axes | None = None,
+    **style,
+) -> LineCollection:
+    """Draw geodesics, or any other curves.
+
+    Parameters
+    ----------
+    curves : Geodesic, sequence of Geodesic, LogMap or array_like of shape (n, k, 2)
+        From `land.geodesic` or `land.log_map`; or points, such as rays of
+        `land.exp_map`.
+    ax, **style
+        See `land.plotting`; of `LineCollection`.
+    """
+    ax = axes(ax)
+    lines = check_points("curves", _points(curves), 2, ndim=3)
+    defaults: dict[str, Any] = {"colors": GEODESIC, "linewidths": 1.4, "zorder": 3}
+    artist = LineCollection(list(lines), **defaults | style)
+    ax.add_collection(artist)
+    ax.autoscale_view()
+    ax.set_aspect("equal")
+    return artist
+
+
+def _points(curves: Any) -> Any:
+    """The points of curves in any form."""
+    if isinstance(curves, LogMap):
+        return curves.curves
+    if isinstance(curves, Geodesic):
+        return curves(_TIMES)[None]
+    return [each(_TIMES) if isinstance(each, Geodesic) else each for each in curves]
+
+
+# Densities.
 
 
 class DensityGrid(NamedTuple):
     """A density on a lattice of the plane.
 
-    Attributes
-    ----------
-    x, y : ndarray
-        Coordinates along both axes.
-    density : masked array of shape (len(y), len(x))
-        Heights; masked where they could not be computed.
-    mass : masked array of the same shape
-        Probability of the cells, up to a factor: the height times the volume element
-        of its measure.
+    Coordinates along both axes; the density (len(y), len(x)), masked where it could not
+    be computed; and the probability of the cells, up to a factor.
     """
 
     x: Array
@@ -79,14 +165,14 @@ def plot_density(
 ) -> QuadContourSet:
     """Draw contours of the density of a model in two dimensions.
 
+    Cells whose density could not be computed are left out.
+
     Parameters
     ----------
     model : LAND, LANDMixture or any fitted model with `score_samples`
     measure : {"lebesgue", "riemannian"}
-        ``"lebesgue"`` is the density with respect to dx, as `score_samples` has it, the
-        only one that can be compared with other models. ``"riemannian"`` is the one
-        with respect to the metric's volume. Other models than ours have the former
-        only, whatever is asked for.
+        The density with respect to dx, the only one that can be compared with other
+        models and the only one they have, or to the metric's volume.
     grid : int
         Number of points along each axis; each costs a geodesic per component.
     limits : array_like, optional
@@ -102,11 +188,6 @@ def plot_density(
         Whether to add a colour bar, which says which density it is.
     ax, **style
         See `land.plotting`; of `Axes.contourf` or `Axes.contour`.
-
-    Returns
-    -------
-    QuadContourSet
-        The contours; cells whose density could not be computed are left out.
     """
     ax = axes(ax)
     lattice = density_grid(
@@ -124,14 +205,8 @@ def density_grid(
 ) -> DensityGrid:
     """Compute the density of a model on a lattice, to be drawn by `plot_grid`.
 
-    Drawing is quick and computing is not: keep the lattice to draw it again.
-
-    Parameters
-    ----------
-    model, measure, grid
-        See `plot_density`.
-    limits : array_like
-        ``[[x_min, x_max], [y_min, y_max]]``.
+    Drawing is quick and computing is not: keep the lattice to draw it again. For the
+    parameters see `plot_density`.
     """
     check_dimensions(getattr(model, "n_features_in_", 2), 2)
     metric = metric_of(model)
@@ -151,14 +226,9 @@ def plot_grid(
     filled: bool = True,
     **style,
 ) -> QuadContourSet:
-    """Draw contours of a density on a lattice.
+    """Draw contours of a density that `density_grid` has computed.
 
-    Parameters
-    ----------
-    lattice : DensityGrid
-        Of `density_grid`.
-    ax, levels, filled, **style
-        See `plot_density`.
+    For the other parameters see `plot_density`.
     """
     ax = axes(ax)
     if levels is None:
@@ -178,12 +248,7 @@ def plot_grid(
 def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array:
     """Heights above which lie the given shares of the mass, ascending.
 
-    Parameters
-    ----------
-    density, mass : masked arrays of one shape
-        Height and probability of each cell; masked cells do not count.
-    shares : sequence of float
-        Shares of the total mass.
+    Density and mass are those of each cell; masked cells do not count.
     """
     heights = np.ma.compressed(density)
     weights = np.ma.compressed(np.ma.array(mass, mask=np.ma.getmaskarray(density)))
@@ -207,9 +272,10 @@ def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Any:
     corners = [] if bounds is None else list(bounds.T)
     if hasattr(model, "covariances_") or hasattr(model, "covariance_"):
         # Where space is flat the covariances show how far the model reaches.
-        means, covariances, _ = components_of(model)
-        reach = _SETTINGS.reach * np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
-        corners += [*(means - reach), *(means + reach)]
+        parts = components_of(model)
+        variances = np.einsum("kdd->kd", np.asarray(parts.covariances))
+        reach = _REACH * np.sqrt(variances)
+        corners += [*(parts.means - reach), *(parts.means + reach)]
     if not corners:
         raise ValueError(
             "limits must be given, or data drawn on ax first: the model alone does not "
@@ -241,20 +307,17 @@ def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
         return x, y, density
     with np.errstate(divide="ignore"):
         logs = np.log(np.ma.getdata(density))
-    logs = np.maximum(logs, logs.max() - _SETTINGS.deepest)
-    fine_x, fine_y = (
-        np.linspace(each[0], each[-1], max(SMOOTH, len(each))) for each in (x, y)
-    )
-    rows = np.maximum(logs[:-1], logs[1:])
-    tops = np.maximum(rows[:, :-1], rows[:, 1:])
-    cells = np.ix_(
-        *(
-            np.clip(np.searchsorted(each, fine) - 1, 0, len(each) - 2)
-            for each, fine in ((y, fine_y), (x, fine_x))
-        )
-    )
+    logs = np.maximum(logs, logs.max() - _DEEPEST)
+    fine_y, fine_x = fine = [
+        np.linspace(each[0], each[-1], max(SMOOTH, len(each))) for each in (y, x)
+    ]
+    tops = sliding_window_view(logs, (2, 2)).max(axis=(2, 3))
+    cells = [
+        np.clip(np.searchsorted(each, own) - 1, 0, len(each) - 2)
+        for each, own in zip((y, x), fine, strict=True)
+    ]
     values = RectBivariateSpline(y, x, logs)(fine_y, fine_x)
-    return fine_x, fine_y, np.exp(np.minimum(values, tops[cells]))
+    return fine_x, fine_y, np.exp(np.minimum(values, tops[np.ix_(*cells)]))
 
 
 def _add_colorbar(artist: QuadContourSet, which: str, shares: bool) -> None:
