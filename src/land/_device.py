@@ -37,7 +37,6 @@ class Device:
     points: tuple[int, ...]
     pairs: int
     few_tabulated: int
-    few_data: int = 2**12
 
 
 # Pairs: 32 MiB in float64, about one L3 cache.
