@@ -11,20 +11,17 @@ from land.metrics import LocalDiagonalMetric
 DIMENSIONS = (2, 10, 50)
 
 
-@pytest.mark.parametrize(
-    ("n", "size"), [(1, 64), (767, 64), (768, 1024), (10**6, 1024)]
-)
-def test_a_block_is_used_well(n, size):
-    assert _device.block_size((64, 1024), n) == size
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 40])
+def test_blocks_hold_every_row_once(n):
+    sizes = []
 
+    def double(factor, rows):
+        sizes.append(len(rows))
+        return factor * rows
 
-def test_blocks_fit_the_memory_of_an_accelerator(monkeypatch):
-    monkeypatch.setattr(_device.jax, "default_backend", lambda: "gpu")
-    sizes = _device.device().curve_points
-    assert _device.block_size(sizes, 10**9, dim=2) == max(sizes)
-    high = _device.block_size(sizes, 10**9, dim=784)
-    assert min(sizes) <= high < max(sizes)
-    assert high * 784 <= _device.device().coordinates
+    (found,) = _device.in_blocks(double, (4, 16), 2.0, np.arange(float(n)))
+    np.testing.assert_array_equal(found, 2.0 * np.arange(n))
+    assert set(sizes) <= {4, 16}
 
 
 def sheet(n, dim):

@@ -70,7 +70,8 @@ def test_closed_forms(metric, truth, scale, volume):
     error = found.value - truth(scale, volume)
     assert abs(error) < 3.0 * found.stderr + 1e-6
     assert abs(error) < 0.005
-    assert found.n_failed == 0
+    # Of the lattice, a few points lie beyond the edge of the disk.
+    assert found.n_failed < 0.02 * found.n_nodes
 
 
 @pytest.mark.parametrize("volume", ["paper", "exact"])
@@ -139,11 +140,11 @@ def test_a_cylinder_counts_its_far_side_once():
     metric = FunctionMetric(wound, dim=2)
     covariance = np.diag([0.01, 1.0])  # wide enough to go all the way round
     found = land.log_constant(
-        metric, [1.0, 0.0], covariance, n_samples=600, random_state=0
+        metric, [1.0, 0.0], covariance, n_samples=3000, random_state=0
     )
     along = np.sqrt(2.0 * np.pi) * 0.1 * radius
     round_it = quad(lambda a: radius * np.exp(-0.5 * a**2), -np.pi, np.pi)[0]
-    assert found.value == pytest.approx(np.log(along * round_it), abs=0.01)
+    assert found.value == pytest.approx(np.log(along * round_it), abs=0.001)
     whole = radius * np.sqrt(2.0 * np.pi)
     assert np.log(whole / round_it) > 0.001  # what is counted twice can be seen
 

@@ -83,22 +83,22 @@ def test_a_normal_distribution_has_its_constant(dim, n_points, error):
 
 
 @pytest.mark.parametrize("reference", ["lebesgue", "riemannian"])
-def test_lattices_and_rays_agree_on_a_curved_surface(reference):
+def test_lattices_around_data_and_around_a_model_agree(reference):
     metric = FunctionMetric(lambda x: 1.0 + 0.5 * jnp.sin(x) ** 2, dim=2)
     mean, covariance = np.array([0.3, -0.2]), np.diag([0.5, 0.3])
-    rays = land.log_constant(
+    alone = land.log_constant(
         metric, mean, covariance, random_state=0, reference=reference
     )
     cloud = np.random.default_rng(0).normal(size=(200, 2)) @ np.sqrt(covariance)
     cover, _ = cover_of(metric, mean, covariance, mean + cloud, 400)
     nodes = cover.nodes(metric, mean, reference)
     found = summarise(nodes, np.linalg.inv(covariance), 0.0)
-    assert found.value == pytest.approx(rays.value, abs=1e-4)
+    assert found.value == pytest.approx(alone.value, abs=1e-4)
 
 
 @pytest.fixture(scope="module")
 def sharp():
-    """A sharp metric, a mean and a covariance; rays diverge in it."""
+    """A sharp metric, a mean and a covariance."""
     data = land.datasets.make_half_ellipse(200, random_state=0)
     metric = LocalDiagonalMetric(data, sigma=0.2, rho=0.03).tabulated()
     mean = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]

@@ -23,7 +23,7 @@ from scipy.spatial import KDTree
 from scipy.stats import chi2, norm, qmc
 
 from land.density.lattice import Keys, Lattice, Normal, lay_out, refined
-from land.density.nodes import Law, Nodes, squared_lengths
+from land.density.nodes import Law, Nodes, cholesky, invert, squared_lengths
 from land.geodesics import LogMap, exp_map, log_map
 from land.metrics import Metric
 
@@ -250,7 +250,7 @@ def cover_model(
     Exp of normal draws shows where it has its mass.
     """
     normal = rng.standard_normal((_SETTINGS.cloud, len(mean)))
-    tangents = _SETTINGS.wider * normal @ np.linalg.cholesky(covariance).T
+    tangents = _SETTINGS.wider * normal @ cholesky(covariance).T
     arrivals = exp_map(metric, mean, tangents, tol=_SETTINGS.cloud_tol)
     cloud = arrivals.points[arrivals.converged]
     logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol)
@@ -258,11 +258,20 @@ def cover_model(
     def map_points(
         means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
     ) -> list[LogMap]:
-        limits = {"tol": tol, "max_iter": _SETTINGS.max_iter}
-        return [log_map(metric, mean, points[0], curves=near[0], **limits)]
+        (own,), (guesses,), limit = points, near, _SETTINGS.max_iter
+        return [log_map(metric, mean, own, curves=guesses, tol=tol, max_iter=limit)]
 
-    models = [mean], [np.linalg.inv(covariance)], [cloud], [logs]
-    (cover,) = place_covers(metric, *models, n_points, map_points, rng, tail)
+    (cover,) = place_covers(
+        metric,
+        [mean],
+        [invert(covariance)],
+        [cloud],
+        [logs],
+        n_points,
+        map_points,
+        rng,
+        tail,
+    )
     return cover
 
 

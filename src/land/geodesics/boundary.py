@@ -86,7 +86,7 @@ def connect(
     tol
         Relative error allowed in lengths and tangents.
     max_iter
-        Iterations allowed on each mesh.
+        Iterations after which a geodesic is given up.
     """
     if metric.is_flat:
         return Connections.straight(bases, targets)
@@ -248,9 +248,9 @@ class _Solver:
             for batch, outcome in zip(
                 queue, in_lockstep(self._forces, solvers), strict=True
             ):
+                self._store(batch, outcome)
                 followers = self._follow_up(batch, outcome, goal)
                 following += followers
-                self._store(batch, outcome)
                 done = self.solution.converged.copy()
                 for follower in followers:
                     done[follower.which] = True
@@ -267,9 +267,10 @@ class _Solver:
             inverse_base=self.inverse_base[which],
             inverse_end=self.inverse_end[which],
             widths=batch.widths,
+            max_iter=self.max_iter - self.solution.n_iter[which],
         )
         patience = _SETTINGS.patience * 2**batch.round
-        limits = Limits(self.tol, self.max_iter, patience, hand_over)
+        limits = Limits(self.tol, patience, hand_over)
         return relax_curves(boundary, batch.rates, limits)
 
     def _store(self, batch: Batch, outcome: Relaxed) -> None:
@@ -290,6 +291,7 @@ class _Solver:
         """Meshes on which the unresolved curves are to be tried next."""
         adequate = outcome.mismatch <= tol  # stuck for a reason that no mesh can help
         unresolved = ~outcome.accurate(tol) & ~adequate & np.isfinite(outcome.energy)
+        unresolved &= self.solution.n_iter[batch.which] < self.max_iter
         limited = outcome.distance <= 0.2 * outcome.mismatch
         last_round = batch.round + 1 >= _SETTINGS.rounds
         finer = unresolved & (limited | last_round)

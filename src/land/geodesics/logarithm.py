@@ -153,7 +153,7 @@ def log_map(
     tol : float
         Relative error allowed in lengths and tangents.
     max_iter : int
-        Iterations allowed on each mesh.
+        Iterations after which a geodesic is given up.
     n_segments : int
         Number of segments in which the curves are returned.
 
@@ -307,7 +307,7 @@ def geodesic(
     tol : float
         Relative error allowed in length and velocities.
     max_iter : int
-        Iterations allowed on each mesh.
+        Iterations after which a geodesic is given up.
 
     Returns
     -------

@@ -57,8 +57,6 @@ class Limits(NamedTuple):
     ----------
     tol : float
         Relative error allowed.
-    max_iter : int
-        Iterations after which a curve is given up.
     patience : int
         Iterations on a mesh that does not seem to fit the curve.
     hand_over : bool
@@ -66,7 +64,6 @@ class Limits(NamedTuple):
     """
 
     tol: float
-    max_iter: int
     patience: int
     hand_over: bool
 
@@ -78,6 +75,7 @@ class Boundary(NamedTuple):
     inverse_base: Array  # (n, D) or (n, D, D): M^-1 at the base
     inverse_end: Array  # the same at the target
     widths: Array  # (n, elements)
+    max_iter: Any  # (n,) iterations after which a curve is given up
 
     @property
     def weights(self) -> Array:
@@ -254,7 +252,7 @@ def _judge(
     # A direction that fails with memory is tried again without it.
     retried = stuck & ~descent.plain
     running = ~settled & ~(stuck & descent.plain)
-    running &= descent.iterations < limits.max_iter
+    running &= descent.iterations < boundary.max_iter
     done = ~running
     if done.any():
         own = descent.which[done]
@@ -280,7 +278,7 @@ def _judge(
     return running
 
 
-def _where(mask: Mask, new: Array, old: Array) -> Array:
+def _where(mask: Mask, new: Array, old: Array | float) -> Array:
     return np.where(mask[:, None, None, None], new, old)
 
 
