@@ -107,7 +107,6 @@ def _provenance(run: dict[str, Any]) -> str:
 # Functions of a fit whose cumulative times add up to the whole, by file and name.
 PARTS = {
     "log maps": ("logarithm.py", "log_map"),
-    "rays of the constants": ("nodes.py", "volumes_along_rays"),
     "covariances": ("precision.py", "solve_precision"),
 }
 

@@ -10,7 +10,7 @@ COVARIANCE = np.diag([0.64, 0.0225])
 
 
 def run(quick: bool) -> list[Table]:
-    """Plain Monte Carlo and rays, for both volumes, over several seeds."""
+    """Plain Monte Carlo and lattices, for both volumes, over several seeds."""
     n_seeds = 3 if quick else 10
     data = workload.half_ellipse()
     problem = workload.half_ellipse_metric(data, 0.3), workload.top_of_arc(data)
@@ -28,7 +28,7 @@ def run(quick: bool) -> list[Table]:
             ],
             notes=(
                 "sigma 0.3, mean at the top of the arc, covariance "
-                f"diag(0.64, 0.0225); {n_seeds} seeds, against rays with "
+                f"diag(0.64, 0.0225); {n_seeds} seeds, against a lattice with "
                 "n_samples=50000."
             ),
         )
@@ -37,7 +37,7 @@ def run(quick: bool) -> list[Table]:
         ).value
         for method, efforts in (
             ("monte_carlo", (100, 300, 1000, 3000)),
-            ("rays", (100, 300, 1000, 3000)),
+            ("lattice", (100, 300, 1000, 3000)),
         ):
             for effort in efforts:
                 row = measure(problem, volume, method, effort, n_seeds, truth)
@@ -66,7 +66,7 @@ def measure(problem, volume, method, effort, n_seeds, truth) -> dict:
         times.append(seconds(estimate))
     errors = np.array([each.value for each in found]) - truth
     return {
-        "method": {"monte_carlo": "plain Monte Carlo", "rays": "rays"}[method],
+        "method": {"monte_carlo": "plain Monte Carlo", "lattice": "lattice"}[method],
         "n_samples": effort,
         "n_maps": found[0].n_maps,
         "error": float(np.sqrt(np.mean(errors**2))),

@@ -24,7 +24,6 @@ def run(quick: bool) -> list[Table]:
             Column("steps", "steps"),
             Column("converged", "converged"),
             Column("log_maps", "log maps"),
-            Column("exp_maps", "exp maps"),
             Column("failures", "failures"),
             Column("peak_gib", "peak GiB", ".2f"),
         ],
@@ -52,7 +51,6 @@ def main(n: int) -> None:
         "steps": model.n_iter_,
         "converged": str(model.converged_).lower(),
         "log_maps": model.n_log_maps_,
-        "exp_maps": model.n_exp_maps_,
         "failures": model.n_failed_log_maps_,
         "peak_gib": peak_gib(),
     }

@@ -34,7 +34,6 @@ def _times(quick: bool) -> Table:
             Column("converged", "converged"),
             Column("n_iter", "steps"),
             Column("n_log_maps", "log maps"),
-            Column("n_exp_maps", "exp maps"),
         ],
         notes=(
             "Two moons, automatic sigma and rho. The first fit of a kind compiles. "
@@ -61,7 +60,6 @@ def _times(quick: bool) -> Table:
                 "converged": "yes" if model.converged_ else "no",
                 "n_iter": model.n_iter_,
                 "n_log_maps": model.n_log_maps_,
-                "n_exp_maps": model.n_exp_maps_,
             }
         )
     return table
