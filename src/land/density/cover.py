@@ -67,7 +67,7 @@ class _Settings:
     enough: float = 0.8
     cloud: int = 400
     cloud_tol: float = 1e-3
-    wider: float = 1.6
+    wider: float = 1.4
     max_iter: int = 60
 
 

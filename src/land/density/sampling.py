@@ -32,8 +32,9 @@ class _Settings:
 
     Attributes
     ----------
-    points, tail
-        Of the lattice, see `land.density.lattice`.
+    points, tail, tol
+        Of the lattice, see `land.density.cover`, and of geodesics to its points: the
+        proposals need not be accurate. The tail is never drawn.
     smallest_batch, largest_batch : int
         Proposals at a time.
     most_batches : int
@@ -41,7 +42,8 @@ class _Settings:
     """
 
     points: int = 500
-    tail: float = 1e-6
+    tail: float = 1e-4
+    tol: float = 1e-3
     smallest_batch: int = 64
     largest_batch: int = 4096
     most_batches: int = 1000
@@ -143,7 +145,7 @@ class _Target:
             _SETTINGS.points,
             rng,
             _SETTINGS.tail,
-            self.tol,
+            _SETTINGS.tol,
         )
         if cover.lattice is None:
             return _Normal(Normal.around(cover.points), cover.points, cover.logs)

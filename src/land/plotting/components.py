@@ -264,13 +264,13 @@ def _carried(
     metric: Metric, mean: Array, half_axes: Array, radii: Array, angles: Array
 ) -> Array:
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    circle[-1] = circle[0]
     # One solve of each geodesic passes through all ellipses.
     outermost = radii.max()
     tangents = outermost * circle @ half_axes.T
     result = exp_map(metric, mean, tangents, times=radii / outermost)
     assert result.rays is not None
     rays = np.where(result.converged[:, None, None], result.rays, np.nan)
+    rays[-1] = rays[0]
     return np.moveaxis(rays, 1, 0)
 
 
