@@ -73,7 +73,9 @@ def stop(command, environment, moons):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("SIGINT", marks=pytest.mark.nightly), "SIGKILL"]
+)
 def test_the_same_model_as_without_an_interrupt(run, stop, whole, moons, name):
     kept = moons / f"{name}.land.checkpoint"
     for _ in range(3):  # on a busy machine a fit may end before the signal is sent

@@ -25,7 +25,14 @@ def model():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["lebesgue", "riemannian", "paper"])
+@pytest.mark.parametrize(
+    "law",
+    [
+        "lebesgue",
+        pytest.param("riemannian", marks=pytest.mark.nightly),
+        pytest.param("paper", marks=pytest.mark.nightly),
+    ],
+)
 def test_histogram_of_tangents_passes_a_chi_square_test(model, law):
     metric, mean, factor = model
     draws = draw(metric, mean, factor, N, law, np.random.default_rng(0))

@@ -131,7 +131,7 @@ def rises(model):
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("half_ellipse", 2),
+        pytest.param("half_ellipse", 2, marks=pytest.mark.nightly),
         ("circle", 3),
         pytest.param("s_curve", 4, marks=pytest.mark.nightly),
     ],

@@ -32,9 +32,10 @@ counts = {str(name): value for name, value in counts.items()}
 """
 
 FIT = """
-counts["fit"] = count(land.LAND(random_state=0).fit, data)
-model = land.LAND(sigma=0.3, rho=0.1, random_state=0).fit(data)
-counts["second"] = count(land.LAND(random_state=1).fit, others)
+smooth = {"sigma": 0.4, "rho": 1.0, "n_samples": 300}
+model = land.LAND(**smooth, random_state=0)
+counts["fit"] = count(model.fit, data[:120])
+counts["second"] = count(land.LAND(**smooth, random_state=1).fit, others[:125])
 counts["score"] = count(model.score_samples, others)
 counts["sample"] = count(model.sample, 50)
 """
@@ -69,4 +70,4 @@ def test_maps_share_three_programs(counted):
 def test_a_first_fit_compiles_at_most_eight_programs(counted):
     counts = counted(FIT)
     assert 3 <= total(counts["fit"]) <= 8
-    assert total(counts["second"], counts["score"], counts["sample"]) <= 6
+    assert total(counts["second"], counts["score"], counts["sample"]) <= 2
