@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # Rows on which first candidates are ranked, and on which the better ones descend.
-_RANKED_ROWS, _SEARCH_ROWS, _ROWS_PER_DIMENSION = 100, 150, 10
+_RANKED_ROWS, _SEARCH_ROWS, _ROWS_PER_DIMENSION = 100, 100, 10
 # Rows of samples of many data, for each component: the optimum of a sample is so near
 # that of all data that one or two steps there reach it.
 _SAMPLES, _MANY_ROWS = (2000, 50_000), 8000
@@ -51,7 +51,7 @@ def ladder(
     rungs = [
         Fidelity(
             n_rows=max(size, _ROWS_PER_DIMENSION * dim) * (n_components + 1) // 2,
-            n_points=n_points,
+            n_points=n_points // 2,
             tol=max(tol, _SEARCH_TOL),
             map_tol=_SEARCH_MAP_TOL,
             tail=_SEARCH_TAIL,
