@@ -65,6 +65,7 @@ class _Settings:
 _SETTINGS = _Settings()
 
 
+@np.errstate(all="ignore")  # curves may leave the metric's domain; verdicts tell
 def connect(
     metric: Metric,
     bases: Array,
@@ -101,19 +102,6 @@ def connect(
                 for own in parts
             ]
         )
-    # Curves may leave the metric's domain; verdicts tell.
-    with np.errstate(all="ignore"):
-        return _connect(metric, bases, targets, guesses, tol, max_iter)
-
-
-def _connect(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
-    guesses: Polylines | Connections,
-    tol: float,
-    max_iter: int,
-) -> Connections:
     solver = _Solver.of(metric, bases, targets, tol, max_iter)
     small = metric.dim <= MOST_DIMENSIONS
     finishing = small and tol < NEARLY
