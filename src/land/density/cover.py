@@ -219,11 +219,11 @@ def place_covers(
             Cover(*own, where, np.full(len(where), own[0].log_cell), log, n_points)
             for own, where, log in zip(laid_out, points, logs, strict=True)
         ]
-        covers = extend_covers(means, precisions, covers, map_points, tail)
         covers = [
             _pruned(cover, precision, tail)
             for cover, precision in zip(covers, precisions, strict=True)
         ]
+        covers = extend_covers(means, precisions, covers, map_points, tail)
         if min(len(cover.keys) for cover in covers) > _SETTINGS.enough * n_points:
             break
         # The mass fills a part of the cloud only: a finer lattice in that part.
@@ -301,21 +301,23 @@ def extend_covers(
     return covers
 
 
-def _within_reach(cover: Cover, precision: Array, tail: float) -> NDArray[np.intp]:
-    """Points within reach of the mean, the nearest ones first."""
+def _within_reach(
+    cover: Cover, precision: Array, tail: float
+) -> tuple[NDArray[np.intp], float]:
+    """Points within reach of the mean, and the square of that reach."""
     squares = squared_lengths(cover.logs.tangents, precision)
     squares = np.where(cover.logs.converged, squares, np.inf)
-    reach = max(chi2.isf(tail, len(precision)), squares.min())
-    inner = np.flatnonzero(squares <= reach)
-    return np.asarray(inner[np.argsort(squares[inner], kind="stable")])
+    reach = max(float(chi2.isf(tail, len(precision))), float(squares.min()))
+    return np.flatnonzero(squares <= reach), reach
 
 
 def _pruned(cover: Cover, precision: Array, tail: float) -> Cover:
     """The points within reach and their neighbours."""
     assert cover.lattice is not None
-    inner = cover.keys[_within_reach(cover, precision, tail)]
-    around = cover.lattice.neighbours(inner).reshape(-1, cover.keys.shape[1])
-    wanted = np.concatenate([inner, around])
+    inner, _ = _within_reach(cover, precision, tail)
+    wanted = cover.keys[inner]
+    around = cover.lattice.neighbours(wanted).reshape(-1, wanted.shape[1])
+    wanted = np.concatenate([wanted, around])
     _, label = np.unique(
         np.concatenate([cover.keys, wanted]), axis=0, return_inverse=True
     )
@@ -335,27 +337,36 @@ def _pruned(cover: Cover, precision: Array, tail: float) -> Cover:
 def _missing(
     cover: Cover, precision: Array, tail: float
 ) -> tuple[Keys, NDArray[np.intp]]:
-    """Neighbours of points within reach that the cover lacks, and one point near each.
+    """Points within reach that the cover lacks, and one of its points near each.
 
-    The nearest to the mean is taken: its geodesic is a guess for the new one.
+    They are neighbours of points within reach, and what is known there says to first
+    order how far they are. Of several neighbours the one that says the least is
+    believed: its geodesic is a guess for the new one.
     """
+    nothing = cover.keys[:0], np.empty(0, dtype=np.intp)
     if cover.full:
-        return cover.keys[:0], np.empty(0, dtype=np.intp)
+        return nothing
     assert cover.lattice is not None
-    inner = _within_reach(cover, precision, tail)
+    inner, reach = _within_reach(cover, precision, tail)
     around = cover.lattice.neighbours(cover.keys[inner])
     parents = np.repeat(inner, around.shape[1])
     around = around.reshape(-1, cover.keys.shape[1])
     known = len(cover.keys)
-    _, first = np.unique(
-        np.concatenate([cover.keys, around]), axis=0, return_index=True
+    _, label = np.unique(
+        np.concatenate([cover.keys, around]), axis=0, return_inverse=True
     )
-    new = np.sort(first[first >= known]) - known
-    squares = squared_lengths(cover.logs.tangents[inner], precision)
-    shares = np.exp(-0.5 * squares)
-    at_edge = np.isin(inner, parents[new])
-    if shares[at_edge].sum() < tail * shares.sum():
-        return cover.keys[:0], np.empty(0, dtype=np.intp)
+    label = label.reshape(-1)
+    new = np.flatnonzero(~np.isin(label[known:], label[:known]))
+    predicted = cover.logs.predicted(parents[new], cover.lattice.points(around[new]))
+    squares = squared_lengths(predicted, precision)
+    squares = np.where(np.isfinite(squares), squares, 0.0)  # not known
+    order = np.flatnonzero(squares <= reach)
+    order = order[np.argsort(squares[order], kind="stable")]
+    order = order[np.unique(label[known + new[order]], return_index=True)[1]]
+    mass = np.exp(-0.5 * squared_lengths(cover.logs.tangents[inner], precision)).sum()
+    if np.exp(-0.5 * squares[order]).sum() < tail * mass:
+        return nothing
+    new = new[order]
     return around[new], parents[new]
 
 

@@ -86,6 +86,7 @@ class Search:
     weights: Array
     radius: float
     model: LocalModel | None = None  # at the spot
+    missing: Array | None = None  # second derivative that models lack, as it seems
     step: Array | None = None  # what the model wants
     size: float = 0.0  # of that step, in units of the radius
     promise: float = np.inf  # fall of the objective that it promises
@@ -93,7 +94,7 @@ class Search:
 
     def renewed(self, spot: Spot, weights: Array) -> Search:
         """The search from a new evaluation of the same mean."""
-        return Search(spot, weights, self.radius)
+        return Search(spot, weights, self.radius, missing=self.missing)
 
 
 class Objective(Protocol):
@@ -176,10 +177,13 @@ def _propose(objective: Objective, search: Search) -> None:
     if search.model is None:
         search.model = objective.local_model(search)
     factor = np.linalg.cholesky(objective.unit(search.spot))
-    model = search.model
+    model, missing = search.model, search.missing
 
     def whitened(step: Array) -> tuple[float, Array]:
-        value, gradient = model(factor @ step)
+        step = factor @ step
+        value, gradient = model(step)
+        if missing is not None:
+            value, gradient = value + 0.5 * step @ missing @ step, gradient + missing @ step
         return value, factor.T @ gradient
 
     step, search.promise = _minimise(whitened, len(factor), search.radius)
@@ -191,6 +195,7 @@ def _accept(objective: Objective, search: Search, spot: Spot | None) -> bool:
     share = -np.inf
     if spot is not None and objective.reliable(spot, search.spot):
         share = (search.spot.objective - spot.objective) / search.promise
+        _learn(objective, search, spot)
     if share < _SETTINGS.poor:
         search.radius = _SETTINGS.shrink * search.size
     elif share > _SETTINGS.good:
@@ -199,6 +204,19 @@ def _accept(objective: Objective, search: Search, spot: Spot | None) -> bool:
         return False
     search.spot, search.model = spot, None
     return True
+
+
+def _learn(objective: Objective, search: Search, spot: Spot) -> None:
+    """Let the model of a search be right about the step that was tried.
+
+    What it leaves out is of second order, and is taken to be a multiple of the square
+    of the step: the direction in which the search is going.
+    """
+    assert search.model is not None and search.step is not None
+    change = spot.objective - search.spot.objective
+    excess = 2.0 * (change - search.model(search.step)[0])
+    along = np.linalg.solve(objective.unit(search.spot), search.step)
+    search.missing = (excess / (along @ search.step) ** 2) * np.outer(along, along)
 
 
 def _minimise(model: LocalModel, dim: int, radius: float) -> tuple[Array, float]:

@@ -38,6 +38,8 @@ _DIFFERENCE = 0.01
 # Standard error of log C beyond which no step leads; where it is larger already, a step
 # may raise it by this factor.
 _WORST_ERROR, _WORSE = 0.1, 1.25
+# Falls of the objective below this share of the standard error of log C say nothing.
+_SHARE_OF_ERROR = 0.1
 
 
 class Likelihood:
@@ -87,8 +89,8 @@ class Likelihood:
         return spot.covariance
 
     def negligible(self, spot: Estimate, tol: float) -> float:
-        """The tolerance."""
-        return tol
+        """The tolerance, or what the constant's error leaves open."""
+        return max(tol, _SHARE_OF_ERROR * spot.log_constant.stderr)
 
     def reliable(self, spot: Estimate, before: Estimate) -> bool:
         """Not where quadrature misses so much of the constant that it looks small."""

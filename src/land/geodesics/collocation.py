@@ -119,6 +119,14 @@ class PiecewiseCurves:
         rates = np.einsum("nkq,nkqd->nkd", _evaluate(_BASIS, fraction), local_rates)
         return rates / width[:, :, None]
 
+    def target_derivatives(self) -> Array:
+        """Derivatives of the first velocities in the targets, (n, D, D)."""
+        assert self.fields is not None
+        dim = self.base.shape[1]
+        (start,) = _evaluate(_BASIS, np.zeros(1))
+        rates = np.einsum("q,nqij->nij", start, self.fields[:, 0, :, :, dim:])
+        return np.asarray(rates / self.widths[:, :1, None])
+
     def take(self, rows: Any) -> PiecewiseCurves:
         """Some of the curves."""
         fields = None if self.fields is None else self.fields[rows]

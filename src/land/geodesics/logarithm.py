@@ -95,6 +95,12 @@ class LogMap:
             found = responses_along(self._metric, self._solution, self._targets)
         return found.reshape(*self.lengths.shape, *found.shape[1:])
 
+    def predicted(self, rows: NDArray[np.intp], points: Array) -> Array:
+        """Tangents of points near those of `rows`, to first order; NaN if not known."""
+        slopes = self._solution.take(rows).target_derivatives()
+        lines = points - self._center - self._targets[rows]
+        return self.tangents[rows] + np.einsum("nij,nj->ni", slopes, lines)
+
     def take(self, rows: NDArray[np.intp]) -> LogMap:
         """Some of the items of a result with one leading axis."""
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _FIELDS}

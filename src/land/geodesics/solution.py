@@ -96,6 +96,14 @@ class Connections:
             points[which] = curves.positions(times)
         return points
 
+    def target_derivatives(self) -> Array:
+        """Derivatives of the tangents in the targets, (n, D, D); NaN if not known."""
+        found = np.full((*self.bases.shape, self.bases.shape[1]), np.nan)
+        for which, curves in self.final_meshes():
+            if curves.fields is not None:
+                found[which] = curves.target_derivatives()
+        return found
+
     def take(self, which: Indices) -> Connections:
         """Some of the geodesics, of which some may be taken more than once."""
         return Connections(
