@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from land.fitting.estimate import Estimate
 from land.fitting.fidelity import Fidelity
 from land.fitting.problem import FitProblem
 from land.fitting.progress import keep, restore
@@ -23,6 +24,10 @@ class Model(Protocol):
     """A model on a rung of the ladder, made of a problem, weights and a state."""
 
     converged: bool
+
+    @property
+    def estimates(self) -> Sequence[Estimate]:
+        """Its components."""
 
     def descend(self, steps: int, tol: float) -> int:
         """Take at most so many steps, and say how many."""
@@ -44,6 +49,10 @@ def climb(
 ) -> M:
     """Descend on one rung after the other, or go on where a fit was interrupted.
 
+    Geodesics follow the means, and stay what they are where others have become shorter.
+    If that has happened, the steps are taken again with geodesics that are computed anew
+    after each.
+
     Parameters
     ----------
     problem, weights
@@ -59,21 +68,23 @@ def climb(
     """
     kept = restore(problem)
     if kept is None:
-        state, first, left = search(), 0, max_iter
-    else:
-        state, first, left = kept["state"], kept["rung"], kept["left"]
-    for position, rung in enumerate(rungs):
-        if position < first:
-            continue
+        kept = {"state": search(), "rung": 0, "left": max_iter, "anew": False}
+    state, left, anew = kept["state"], kept["left"], kept["anew"]
+    for position in range(kept["rung"], len(rungs)):
+        rung = rungs[position]
         rng = np.random.default_rng([problem.seed, position])
         part, own, _ = problem.at(rung, weights, rng)
         while True:
-            keep(problem, state=state, rung=position, left=left)
+            keep(problem, state=state, rung=position, left=left, anew=anew)
+            part.anew, so_far = anew, len(part.history)
             model = model_on(part, own, state)
-            steps = min(left, STEPS_BETWEEN_CHECKPOINTS)
-            left -= model.descend(steps, rung.tol)
+            left -= model.descend(min(left, STEPS_BETWEEN_CHECKPOINTS), rung.tol)
+            if not (anew or part.are_shortest(model.estimates)):
+                anew = True  # once more from where all geodesics were the shortest
+                del part.history[so_far:]
+                continue
             state = model.state()
             if model.converged or left <= 0:
                 break
-        left = max_iter
+        left, anew = max_iter, False
     return model

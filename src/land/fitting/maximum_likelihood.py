@@ -65,7 +65,7 @@ def fit_maximum_likelihood(
         max_iter,
     )
     final = replace(problem, tol=rungs[-1].map_tol)
-    (estimate,) = final.verify([model.searches[0].spot], [weights])
+    (estimate,) = final.verify(model.estimates, [weights])
     problem.record(estimate.objective, [estimate])
     return estimate, model.converged
 
@@ -85,6 +85,11 @@ class _Descent:
         self.converged = False
         if not problem.history:
             self.record(self.searches[0].spot)
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """The distribution."""
+        return [self.searches[0].spot]
 
     def record(self, spot: Estimate) -> None:
         self.problem.record(spot.objective, [spot])

@@ -179,6 +179,11 @@ class _Mixture:
             model.record()
         return model
 
+    @property
+    def estimates(self) -> list[Estimate]:
+        """The components."""
+        return self.mixture.estimates
+
     def descend(self, steps: int, tol: float) -> int:
         """EM steps until one lowers the objective by less than `tol`; how many."""
         for step in range(steps):

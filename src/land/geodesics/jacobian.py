@@ -147,6 +147,7 @@ def responses_along(metric: Metric, solution: Connections, targets: Array) -> Ar
     return responses
 
 
+@np.errstate(all="ignore")  # along curves that did not converge; NaN says so
 def _newton_derivatives(
     metric: Metric, solution: Connections, targets: Array, rows: NDArray[np.intp]
 ) -> tuple[Array, Array]:
