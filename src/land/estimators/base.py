@@ -99,6 +99,9 @@ class RiemannianEstimator(BaseEstimator):
         bound = partial(function, metric=self.metric_, **arguments)
         return in_chunks(bound, np.asarray(points), self.n_jobs)
 
+    # What sigma and rho may be, beside numbers.
+    _words: tuple[str, ...] = ("auto",)
+
     @property
     def _sharp(self) -> bool:
         """Whether the automatic metric may follow the noise of the data."""
@@ -108,13 +111,13 @@ class RiemannianEstimator(BaseEstimator):
         """The metric given, or one learned from the data."""
         metric, sharp = self.metric, self._sharp
         if metric is None:
-            sigma = _number_or_auto("sigma", self.sigma)
+            sigma = check_number_or_word("sigma", self.sigma, self._words)
             if sigma is None:
                 parts = getattr(self, "n_components", getattr(self, "n_clusters", 1))
                 sigma = automatic_sigma(data, parts, sharp=sharp)
             else:
                 _check_sigma(sigma, data)
-            rho = _number_or_auto("rho", self.rho)
+            rho = check_number_or_word("rho", self.rho, self._words)
             rho = automatic_rho(data, sigma, sharp=sharp) if rho is None else rho
             self.sigma_, self.rho_ = sigma, rho
             return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
@@ -203,11 +206,20 @@ def _check_weights(sample_weight: Any, n: int) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def _number_or_auto(name: str, value: Any) -> float | None:
+def is_word(value: Any, word: str) -> bool:
+    """Whether a parameter is this word; arrays are compared with none."""
+    return isinstance(value, str) and value == word
+
+
+def check_number_or_word(name: str, value: Any, words: tuple[str, ...]) -> float | None:
+    """A positive number, or None for one of the words."""
     if not isinstance(value, str):
         return check_positive(name, value)
-    if value != "auto":
-        raise ValueError(f"{name} must be 'auto' or a positive number, got {value!r}")
+    if value not in words:
+        allowed = ", ".join(repr(word) for word in words)
+        raise ValueError(
+            f"{name} must be {allowed} or a positive number, got {value!r}"
+        )
     return None
 
 

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from sklearn.base import DensityMixin
+from sklearn.base import DensityMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from land._validation import as_generator, check_count, check_positive
 from land.density.likelihood import Measure
@@ -23,9 +23,13 @@ from land.estimators.base import (
     CHOICES,
     RiemannianEstimator,
     check_choice,
+    check_number_or_word,
+    draw_integers,
+    is_word,
     warn_about_points,
 )
 from land.estimators.callbacks import check_callbacks, combine
+from land.estimators.learning import learn
 from land.estimators.scoring import component_log_densities
 from land.fitting import (
     COVARIANCE_TYPES,
@@ -106,6 +110,9 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         """
         for name in CHOICES.keys() & self.get_params(deep=False).keys():
             check_choice(name, getattr(self, name))
+        self.__dict__.pop("learning_", None)  # of an earlier fit
+        if is_word(self.sigma, "learn") or is_word(self.rho, "learn"):
+            return self._fit_learned(X, sample_weight)
         settings = FitSettings(
             method=self.method,
             optimizer=getattr(self, "optimizer", "auto"),
@@ -136,6 +143,28 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         estimates = outcome.snapshot.estimates
         self.n_failed_log_maps_ = sum(each.n_failed for each in estimates)
         self._warn(outcome)
+        return self
+
+    _words = ("auto", "learn")
+
+    def _fit_learned(self, X: ArrayLike, sample_weight: Any) -> Self:
+        """Learn sigma and rho, and fit with them to all rows."""
+        if self.metric is not None or self.method != "ml":
+            raise ValueError(
+                "sigma='learn' and rho='learn' need metric=None and method='ml'"
+            )
+        for name in ("sigma", "rho"):
+            check_number_or_word(name, getattr(self, name), self._words)
+        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        (seed,) = draw_integers(self.random_state, 1)
+        learned = learn(self, np.asarray(data), seed)
+        model = clone(self).set_params(**learned.parameters).fit(X, None, sample_weight)
+        for name, value in vars(model).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        self.learning_, self.geometry_gain_ = learned.table, learned.gain
+        if isinstance(self.metric_, EuclideanMetric):
+            self.sigma_ = self.rho_ = math.inf
         return self
 
     @property

@@ -11,7 +11,6 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from land.estimators.base import is_word
 from land.metrics import EuclideanMetric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
@@ -44,15 +44,19 @@ class _Settings:
         First steps of log sigma and log rho. They are halved where no step is better.
     halvings : int
         How often, before the search ends.
+    worthwhile : float
+        A step that gains less leads nowhere: ever smoother metrics approach the flat
+        one.
     tol, max_iter, n_samples
         Of the fits: candidates differ by more than these leave open.
     """
 
     rows: int = 400
-    folds: int = 3
-    trials: int = 9
+    folds: int = 2
+    trials: int = 8
     steps: tuple[float, float] = (math.log(1.6), math.log(4.0))
     halvings: int = 1
+    worthwhile: float = 5e-3
     tol: float = 5e-3
     max_iter: int = 10
     n_samples: int = 1000
@@ -68,21 +72,21 @@ class Learned:
 
     Attributes
     ----------
-    sigma, rho : float
-        In units of the automatic values; infinite if the metric is flat.
+    parameters : dict
+        Of the estimator: `sigma` and `rho`, or a flat `metric`.
+    gain : float
+        By how much held-out rows have a larger mean log density than with the flat
+        metric.
     table : list of dict
-        The candidates: ``sigma`` and ``rho`` in the same units, the mean log density
-        ``score`` of held-out rows, ``behind``, by how much it is behind the best, the
-        standard error ``stderr`` of that difference, ``seconds``, ``chosen``, and the
-        ``error`` of one that failed.
+        The candidates, see `learning_` of `land.LAND`.
     """
 
-    sigma: float
-    rho: float
+    parameters: dict[str, Any]
+    gain: float
     table: list[dict[str, Any]]
 
 
-def learn(estimator: Any, data: Array, free: tuple[bool, bool], seed: int) -> Learned:
+def learn(estimator: Any, data: Array, seed: int) -> Learned:
     """Sigma and rho with which held-out rows have the largest log density.
 
     A compass search: steps to both sides in log sigma and log rho, the last good
@@ -93,25 +97,25 @@ def learn(estimator: Any, data: Array, free: tuple[bool, bool], seed: int) -> Le
     Parameters
     ----------
     estimator
-        The model, unfitted.
+        The model, unfitted; its `sigma`, its `rho` or both are ``"learn"``.
     data : ndarray of shape (N, D)
-    free
-        Whether sigma and rho are to be learned; otherwise they are automatic.
     seed
         Randomness of the folds and of the fits.
     """
     trials = _Trials(estimator, data, seed)
     try:
-        _search(trials, free)
+        _search(trials)
     except KeyboardInterrupt:
         if not trials.scores:
             raise
-    return trials.outcome()
+    return trials.outcome(data)
 
 
-def _search(trials: _Trials, free: tuple[bool, bool]) -> None:
+def _search(trials: _Trials) -> None:
     trials.score(_FLAT)
-    axes = [axis for axis, wanted in zip(np.eye(2), free, strict=True) if wanted]
+    given = (trials.estimator.sigma, trials.estimator.rho)
+    pairs = zip(np.eye(2), given, strict=True)
+    axes = [axis for axis, value in pairs if is_word(value, "learn")]
     directions = [sign * axis for axis in axes[::-1] for sign in (1.0, -1.0)]
     place, best = np.zeros(2), trials.score((0.0, 0.0))
     steps, halvings = np.array(_SETTINGS.steps), 0
@@ -119,7 +123,7 @@ def _search(trials: _Trials, free: tuple[bool, bool]) -> None:
         for direction in directions:
             there = place + direction * steps
             value = trials.score((float(there[0]), float(there[1])))
-            if value > best:
+            if value > best + _SETTINGS.worthwhile:
                 place, best = there, value
                 # On in this direction first, and not back.
                 rest = [other for other in directions if other @ direction == 0.0]
@@ -139,10 +143,14 @@ class _Trials:
 
     def __init__(self, estimator: Any, data: Array, seed: int) -> None:
         self.parts = getattr(estimator, "n_components", 1)
+        if len(data) < 2 * _SETTINGS.folds:
+            raise ValueError(
+                f"sigma='learn' and rho='learn' hold out rows, and need at least "
+                f"{2 * _SETTINGS.folds} of them, got {len(data)}"
+            )
         order = np.random.default_rng(seed).permutation(len(data))
         self.data = data[order[: _SETTINGS.rows * self.parts]]
-        folds = KFold(min(_SETTINGS.folds, len(self.data)))
-        self.folds = list(folds.split(self.data))
+        self.folds = list(KFold(_SETTINGS.folds).split(self.data))
         self.estimator, self.seed = estimator, seed
         self.scores: dict[Place, Array] = {}
         self.models: dict[Place, list[Any]] = {}
@@ -161,10 +169,7 @@ class _Trials:
                 self.scores[place], self.models[place] = self._held_out(place)
             except Exception as problem:
                 error = f"{type(problem).__name__}: {problem}"
-            sigma, rho = np.exp(place)
             self.rows[place] = {
-                "sigma": float(sigma),
-                "rho": float(rho),
                 "score": self._mean(place),
                 "seconds": time.perf_counter() - start,
                 "error": error,
@@ -207,11 +212,15 @@ class _Trials:
         return values, models
 
     def _metric(self, place: Place, rows: Array) -> dict[str, Any]:
-        """Parameters of an estimator for a candidate."""
+        """Parameters of an estimator for a candidate, if it is fitted to these rows."""
         if place == _FLAT:
-            return {"metric": EuclideanMetric(rows.shape[1])}
-        sigma = math.exp(place[0]) * automatic_sigma(rows, self.parts, sharp=True)
-        rho = math.exp(place[1]) * automatic_rho(rows, sigma, sharp=True)
+            flat = EuclideanMetric(rows.shape[1])
+            return {"metric": flat, "sigma": "auto", "rho": "auto"}
+        sigma, rho = self.estimator.sigma, self.estimator.rho
+        if isinstance(sigma, str):
+            sigma = math.exp(place[0]) * automatic_sigma(rows, self.parts, sharp=True)
+        if isinstance(rho, str):
+            rho = math.exp(place[1]) * automatic_rho(rows, sigma, sharp=True)
         return {"sigma": sigma, "rho": rho}
 
     def _nearest(self, place: Place) -> list[Any] | None:
@@ -223,28 +232,33 @@ class _Trials:
         gaps = (np.array(others) - np.array(place)) / unit
         return self.models[others[int(np.argmin(np.sum(gaps**2, axis=1)))]]
 
-    def outcome(self) -> Learned:
+    def outcome(self, data: Array) -> Learned:
         """The smoothest candidate within a standard error of the best."""
         best = max(self.scores, key=self._mean)
         for place, row in self.rows.items():
-            row |= {"behind": math.inf, "stderr": math.nan, "chosen": False}
+            own = {"sigma": math.inf, "rho": math.inf}
+            own |= {} if place == _FLAT else self._metric(place, data)
+            row |= own | {"behind": math.inf, "stderr": math.nan, "chosen": False}
             if place in self.scores:
                 gaps = self.scores[best] - self.scores[place]
                 row["behind"] = float(np.mean(gaps))
                 row["stderr"] = float(np.std(gaps) / math.sqrt(len(gaps)))
         near = [
-            place for place in self.scores
+            place
+            for place in self.scores
             if self.rows[place]["behind"] <= self.rows[place]["stderr"]
         ]
         chosen = max(near, key=lambda place: (place[1], place[0]))
         self.rows[chosen]["chosen"] = True
-        sigma, rho = np.exp(chosen)
-        return Learned(float(sigma), float(rho), list(self.rows.values()))
+        gain = self._mean(chosen) - self._mean(_FLAT)
+        return Learned(self._metric(chosen, data), gain, list(self.rows.values()))
 
     def _report(self, place: Place) -> None:
-        row = self.rows[place]
+        row, (sigma, rho) = self.rows[place], np.exp(place)
+        what = f"automatic sigma x {sigma:.2g}, rho x {rho:.2g}"
+        what = "flat metric" if place == _FLAT else what
+        outcome = row["error"] or f"held-out log density {row['score']:.4f}"
         sys.stderr.write(
-            f"learn: sigma x {row['sigma']:.3g}, rho x {row['rho']:.3g}: "
-            f"{row['error'] or format(row['score'], '.4f')}  {row['seconds']:.1f} s\n"
+            f"learn: {len(self.rows)}  {what}  {outcome}  {row['seconds']:.1f} s\n"
         )
         sys.stderr.flush()

@@ -49,9 +49,9 @@ def climb(
 ) -> M:
     """Descend on one rung after the other, or go on where a fit was interrupted.
 
-    Geodesics follow the means, and stay what they are where others have become shorter.
-    If that has happened, the steps are taken again with geodesics that are computed anew
-    after each.
+    Geodesics follow the means, and stay what they are where others have become
+    shorter. If that has happened, the steps are taken again, with geodesics that are
+    computed anew after each.
 
     Parameters
     ----------

@@ -183,7 +183,8 @@ def _propose(objective: Objective, search: Search) -> None:
         step = factor @ step
         value, gradient = model(step)
         if missing is not None:
-            value, gradient = value + 0.5 * step @ missing @ step, gradient + missing @ step
+            pull = missing @ step
+            value, gradient = value + 0.5 * float(step @ pull), gradient + pull
         return value, factor.T @ gradient
 
     step, search.promise = _minimise(whitened, len(factor), search.radius)
@@ -212,7 +213,8 @@ def _learn(objective: Objective, search: Search, spot: Spot) -> None:
     What it leaves out is of second order, and is taken to be a multiple of the square
     of the step: the direction in which the search is going.
     """
-    assert search.model is not None and search.step is not None
+    assert search.model is not None
+    assert search.step is not None
     change = spot.objective - search.spot.objective
     excess = 2.0 * (change - search.model(search.step)[0])
     along = np.linalg.solve(objective.unit(search.spot), search.step)

@@ -240,7 +240,7 @@ class FitProblem:
     ) -> tuple[list[LogMap], list[Cover] | None]:
         """Log maps of data and quadrature points at means near those of estimates.
 
-        Data whose weight is negligible keep their tangents, unless they are wanted anew.
+        Data whose weight is negligible keep their tangents, unless all are wanted anew.
         """
         rows = [self.matter(own) & (not self.anew) for own in weights]
         targets, near = [], []

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 Array = NDArray[np.float64]
 
-# Factors of sigma for one component and for several: in general, and for a sharp metric.
+# Factors of sigma for one component and for several, in general and for a sharp metric.
 # The latter are near the best held-out densities of 13 sets of 300 rows each.
 _SMOOTH_FACTORS, _SHARP_FACTORS = (2.0, 1.0), (1.0, 0.7)
 # Share of the local variance on the data that a sharp metric adds everywhere.
