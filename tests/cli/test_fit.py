@@ -112,7 +112,8 @@ def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_pa
 def test_few_rows_for_many_parameters(cli, tmp_path):
     (tmp_path / "d.csv").write_text("a,b\n0,0.1\n1.2,2\n2.1,0.3\n")
     done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m", *LEAST, "-q")
-    assert "3 rows are few for 5 parameters" in done.err
+    assert "land: warning: component 0 has 3 rows for 5 parameters" in done.err
+    assert "component 0 has 3 rows for 5" in cli("info", tmp_path / "m", "-q").out
 
 
 USAGE = {

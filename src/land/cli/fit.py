@@ -38,11 +38,8 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     seconds = time.perf_counter() - started
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output)
-    if len(data.X) <= model.n_parameters_:
-        console.warn(
-            f"{len(data.X)} rows are few for {model.n_parameters_} parameters; the "
-            "model may not suit other rows"
-        )
+    for line in model.health_:
+        console.warn(line)
     result = stored.summary() | {"seconds": seconds, "model": str(options.output)}
     lines = [model_text(result, console.verbose)]
     if data.labels is not None and options.components > 1 and not model.interrupted_:

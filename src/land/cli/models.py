@@ -139,6 +139,7 @@ class StoredModel:
             "weights": getattr(model, "weights_", np.full(len(means), 1 / len(means))),
             "means": means,
             "covariances": self.covariances(),
+            "health": getattr(model, "health_", []),
         }
 
     def _first_of(self, *names: str) -> Any:
@@ -270,7 +271,8 @@ def plot(options: argparse.Namespace, console: Console) -> int:
 def info(options: argparse.Namespace, console: Console) -> int:
     """Show a model."""
     result = load_model(options.model, console).summary()
-    console.result(model_text(result, details=True), result)
+    lines = [model_text(result, details=True), *result["health"]]
+    console.result("\n".join(lines), result)
     return 0
 
 

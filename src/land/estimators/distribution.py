@@ -100,6 +100,8 @@ class LAND(RiemannianDensity):
         Mean log density of the training data with the curved metric, less that with the
         flat one, which is an ordinary normal distribution. Below 0.05 the flat one is
         kept. NaN if they were not compared.
+    health_ : list of str
+        What did not go well, each with what to do about it; empty if all is well.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if `X` has column names that are all strings.

@@ -89,7 +89,7 @@ FIELDS: dict[type[RiemannianEstimator], dict[str, Field]] = {
 }
 _METRIC = {"metric.data": Field("RD"), "metric.sigma": Field(), "metric.rho": Field()}
 # Attributes that have entries of their own in the header, or are made anew.
-_ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_")
+_ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_")
 # Parameters that mean nothing in another process; the metric has its own entry.
 _NOT_STORED = ("callback", "n_jobs", "metric")
 _CLASSES = {each.__name__: each for each in FIELDS}
@@ -130,6 +130,7 @@ def save(
         "class": name,
         "parameters": {k: v for k, v in parameters.items() if k not in _NOT_STORED},
         "history": [asdict(step) for step in getattr(model, "history_", [])],
+        "health": getattr(model, "health_", []),
         "metric": _pack_metric(model, arrays),
         "feature_names": getattr(model, "feature_names_in_", []),
         "extra": dict(extra or {}),
@@ -215,6 +216,7 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
     if kind is not RiemannianKMeans:
         shape = _means(fitted).shape
         fitted["history_"] = [_step(entry, shape) for entry in header["history"]]
+        fitted["health_"] = _strings("health", header.get("health", []))
     metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
     require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
     if header["metric"]["learned"]:
@@ -222,11 +224,9 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
             fitted[f"{name}_"] = getattr(metric, name, math.inf)
     else:
         parameters["metric"] = metric
-    names = header["feature_names"]
+    names = _strings("feature_names", header["feature_names"])
     if names:
-        words = isinstance(names, list) and all(isinstance(each, str) for each in names)
-        good = words and len(names) == dim
-        require(good, "feature_names must be one string for each dimension")
+        require(len(names) == dim, "feature_names must be one for each dimension")
         fitted["feature_names_in_"] = np.array(names, dtype=object)
     model = kind(**parameters)
     for name, value in fitted.items():
@@ -292,6 +292,12 @@ def _are_definite(matrices: np.ndarray) -> bool:
     scale = np.abs(matrices).max(axis=(-1, -2))
     lowest = np.linalg.eigvalsh(matrices).min(axis=-1)
     return bool(np.all((skew <= _ROUNDING * scale) & (lowest > 0.0)))
+
+
+def _strings(name: str, values: Any) -> list[str]:
+    good = isinstance(values, list) and all(isinstance(each, str) for each in values)
+    require(good, f"{name} must be strings")
+    return values
 
 
 def _step(entry: dict[str, Any], shape: tuple[int, ...]) -> Step:
