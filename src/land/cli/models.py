@@ -28,7 +28,8 @@ from land.estimators.files import load_with_extra
 class StoredModel:
     """A fitted model, with the columns and labels of the table it was fitted to.
 
-    Its coordinates are ``(x - center) / scale`` for a row x of the table.
+    Its coordinates are ``(x - center) / scale`` for a row x of the table. `signs` of
+    the table are the decimal one and that between thousands, if there is one.
     """
 
     model: Any
@@ -36,6 +37,7 @@ class StoredModel:
     label: str | None
     center: np.ndarray
     scale: np.ndarray
+    signs: tuple[str, str | None] = (".", None)
 
     @property
     def standardized(self) -> bool:
@@ -102,6 +104,8 @@ class StoredModel:
             extra["label"] = self.label
         if self.standardized:
             extra |= {"center": self.center, "scale": self.scale}
+        if self.signs != (".", None):
+            extra["signs"] = list(self.signs)
         try:
             self.model.save(path, extra=extra)
         except OSError as error:
@@ -152,7 +156,8 @@ def new_model(model: Any, data: Data, options: Any) -> StoredModel:
     center, scale = np.zeros(len(data.names)), np.ones(len(data.names))
     if options.standardize:
         center, scale = data.X.mean(axis=0), data.X.std(axis=0)
-    return StoredModel(model, data.names, data.label_name, center, scale)
+    signs = options.decimal, options.thousands
+    return StoredModel(model, data.names, data.label_name, center, scale, signs)
 
 
 def load_model(path: Path, console: Console) -> StoredModel:
@@ -171,12 +176,16 @@ def load_model(path: Path, console: Console) -> StoredModel:
     if not np.all(scale > 0.0):
         raise CommandError(f"{path}: its scale must be positive")
     label = None if label is None else str(label)
-    return StoredModel(model, names, label, center, scale)
+    decimal, thousands = extra.get("signs", (".", None))
+    return StoredModel(model, names, label, center, scale, (decimal, thousands))
 
 
 def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
     """The model, and the rows of the table in the columns it was fitted to."""
     stored = load_model(options.model, console)
+    if options.decimal is None:
+        options.decimal = stored.signs[0]
+        options.thousands = options.thousands or stored.signs[1]
     return stored, read_data(options, console, stored.columns, stored.label)
 
 

@@ -136,7 +136,7 @@ def reproduce(parser: Any) -> None:
 def _data(parser: Any, *, fitted: bool) -> None:
     """A file of data and how to read it, for a model that exists or is yet to be."""
     add = parser.add_argument_group("data").add_argument
-    kinds = "CSV, TSV, NPY, NPZ or Parquet file; - for CSV from standard input"
+    kinds = "CSV, TSV, NPY, NPZ, Parquet or Excel file; - for CSV from standard input"
     add("data", type=Path, metavar="DATA", help=kinds)
     which = f"(default: {'those of the model' if fitted else 'all'})"
     several = {"action": "append", "metavar": "COLUMNS"}
@@ -152,7 +152,9 @@ def _data(parser: Any, *, fitted: bool) -> None:
     names = "whether the first line has the names of the columns (default: look at it)"
     add("--header", action=argparse.BooleanOptionalAction, help=names)
     add("--delimiter", type=_character, help="what separates the cells")
-    add("--decimal", default=".", choices=".,", help="the decimal sign")
+    usual = "as for the fit" if fitted else "."
+    decimal = {"choices": ".,", "help": f"the decimal sign (default: {usual})"}
+    add("--decimal", default=None if fitted else ".", **decimal)
     add("--thousands", type=_character, help="what groups digits, as in 1,002.93")
     add("--encoding", default="utf-8-sig", type=_encoding, help="of text files")
     add("--array", metavar="NAME", help="which array of an NPZ file")
