@@ -207,3 +207,30 @@ class _Impatient:
         self.steps += 1
         if self.steps == 2:
             raise KeyboardInterrupt
+
+
+def test_a_preview_takes_some_rows(cli, result, tmp_path):
+    """As many as are quick, with their labels, at rough settings."""
+    X, y = land.datasets.make_two_moons(300, random_state=0)
+    np.savetxt(
+        tmp_path / "d.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c"
+    )
+    where = ("-o", tmp_path / "m", "-l", "c", "--preview")
+    done = cli("fit", tmp_path / "d.csv", "-k", 2, *where, *LEAST, "--json")
+    assert "preview: 200 of 300 rows" in done.err
+    model = land.load(tmp_path / "m")
+    assert len(model.metric_.landmarks) == 200
+    assert (model.n_samples, model.tol) == (300, 1e-2)
+    assert result(done.out)["f_measure"] > 0.8
+
+
+def test_many_columns_warn_before_the_fit(cli, tmp_path, monkeypatch):
+    np.savetxt(tmp_path / "d.csv", np.eye(12)[:, :11] + 0.1, delimiter=",")
+
+    def fit(self, X):
+        raise RuntimeError("so far")
+
+    monkeypatch.setattr(land.LAND, "fit", fit)
+    done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m")
+    assert "a fit to 11 columns takes long" in done.err
+    assert done.err.index("11 columns") < done.err.index("so far")

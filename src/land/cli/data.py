@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +46,13 @@ class Data:
     rows: np.ndarray
     labels: np.ndarray | None = None
     label_name: str | None = None
+
+    def some(self, count: int, seed: int) -> Data:
+        """At most so many rows, chosen at random, in their order."""
+        n = len(self.X)
+        kept = np.sort(np.random.default_rng(seed).permutation(n)[:count])
+        labels = None if self.labels is None else self.labels[kept]
+        return replace(self, X=self.X[kept], rows=self.rows[kept], labels=labels)
 
     def columns(self, with_data: bool) -> dict[str, Any]:
         """Number and label of each row, and its data if they are wanted."""

@@ -12,12 +12,16 @@ from typing import Any
 import land
 from land.cli import cache
 from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
-from land.cli.data import read_data
+from land.cli.data import Data, read_data
 from land.cli.models import counted, model_text, new_model
 from land.cli.tables import TABLES, check_output, text_table, write_table
 
 # How a change of units shifts what `land.select` reports, in log densities of a row.
 _SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0}
+# Rough, and quick: a fit in the plane takes seconds.
+_PREVIEW_ROWS, _PREVIEW_SAMPLES, _PREVIEW_TOL = 200, 300, 1e-2
+# Beyond, a few points carry the constants, see "Many dimensions" in the documentation.
+_MANY_COLUMNS = 10
 _SHOWN = ("n_components", "sigma", *_SHIFTS, "held_out", "seconds")
 
 
@@ -25,10 +29,11 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     """Fit a model, write it and show it."""
     check_output(options.output)
     checkpoint = _checkpoint(options, console)
-    data = read_data(options, console)
+    data = _data(options, console)
     started = time.perf_counter()
     what = counted(options.components, "component")
-    with console.working(f"fitting {what} (the first steps compile)"):
+    console.say(f"fitting {what} until a step gains less than {options.tol:g}")
+    with console.working("compiling, then looking for a start"):
         cache.enable()
         callbacks = [console.step]
         if checkpoint is not None:
@@ -57,6 +62,22 @@ def fit(options: argparse.Namespace, console: Console) -> int:
         )
         return INTERRUPTED
     return 0
+
+
+def _data(options: argparse.Namespace, console: Console) -> Data:
+    """The data to fit, some of them for a preview."""
+    data = read_data(options, console)
+    if data.X.shape[1] > _MANY_COLUMNS:
+        console.warn(
+            f"a fit to {data.X.shape[1]} columns takes long, and its densities are "
+            "uncertain; choose some with --columns, or write their first principal "
+            "components into a table and fit these"
+        )
+    if options.preview:
+        total, data = len(data.X), data.some(_PREVIEW_ROWS, options.seed)
+        options.n_samples, options.tol = _PREVIEW_SAMPLES, _PREVIEW_TOL
+        console.say(f"preview: {len(data.X)} of {total} rows, rough numbers")
+    return data
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -106,7 +127,7 @@ def select(options: argparse.Namespace, console: Console) -> int:
     """Fit the candidates, choose one, show all."""
     check_output(options.output)
     check_output(options.table, TABLES)
-    data = read_data(options, console)
+    data = _data(options, console)
     stored = new_model(None, data, options)
     X = stored.to_model(data.X)
     count = len(options.components) * len(options.sigma)

@@ -182,6 +182,8 @@ def _model(parser: Any, **sigma: Any) -> Any:
     add("--init", choices=("gmm", "least_squares", "random"), help="where to start")
     scaled = "give all columns mean 0 and variance 1 first; undone in what is written"
     add("--standardize", **_FLAG, help=scaled)
+    quick = "a first look, in seconds: 200 rows at most, rough numbers"
+    add("--preview", **_FLAG, help=quick)
     _number(group, "--n-samples", 3000, "the more, the more accurate and the slower")
     _number(group, "--max-iter", 100, "steps at most")
     end = "stop when the log density gains less than this (default: 0.0001)"
