@@ -268,7 +268,7 @@ def plot(options: argparse.Namespace, console: Console) -> int:
     """Draw a model."""
     check_output(options.output, FIGURES)
     stored = load_model(options.model, console)
-    kind = options.kind or ("density" if len(stored.columns) == 2 else "pairs")
+    kind = options.kind or ("density" if len(stored.columns) <= 2 else "pairs")
     with console.counting(f"drawing {kind}"):
         from land.cli.figures import model_figure, save_figure
 
@@ -340,6 +340,7 @@ def _component_table(result: dict[str, Any]) -> str:
         if covariances is not None:
             spreads = [f" ± {np.sqrt(each[k, k]):.2g}" for each in covariances]
         pairs = zip(means, spreads, strict=True)
-        columns[name] = [f"{mean[k]:.4g}{spread}" for mean, spread in pairs]
+        key = f"{name}_" if name in columns else name  # a column may be named weight
+        columns[key] = [f"{mean[k]:.4g}{spread}" for mean, spread in pairs]
     note = "\n(mean ± standard deviation, as measured at the mean)"
     return text_table(columns) + note * (covariances is not None)

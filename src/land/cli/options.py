@@ -75,7 +75,7 @@ def sample(parser: Any) -> None:
 def plot(parser: Any) -> None:
     """Draw a model: PNG, PDF or SVG, as the name of the file says.
 
-    density            contours, data, means and covariances (two columns)
+    density            contours, data, means and covariances (one or two columns)
     pairs              clusters, means and covariances in each pair of columns
     view3d             the same in the space of the first three columns
     metric             how long a step is, at each place (two columns)
