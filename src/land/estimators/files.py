@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
@@ -31,6 +30,7 @@ from land.estimators.base import CHOICES, RiemannianEstimator
 from land.estimators.clustering import RiemannianKMeans
 from land.estimators.distribution import LAND
 from land.estimators.mixture import LANDMixture
+from land.estimators.standardized import Standardized
 from land.fitting import Step
 from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
 
@@ -140,11 +140,11 @@ def save(
 
 def load(
     path: PathLike, *, metric: Metric | None = None
-) -> LAND | LANDMixture | RiemannianKMeans:
+) -> LAND | LANDMixture | RiemannianKMeans | Standardized:
     """Read a model from a file that `save` has written.
 
-    Nothing in the file is executed; anything unexpected in it is refused. It warns if
-    the model was fitted to standardised columns, by ``land fit --standardize``.
+    Nothing in the file is executed; anything unexpected in it is refused. A model of
+    ``land fit --standardize`` comes back as a `Standardized` one.
 
     The model scores, predicts and samples as the one that was saved, bit for bit. Its
     `random_state` is None if it was not an integer, and it has no `callback` and no
@@ -172,14 +172,14 @@ def load(
     True
     """
     model, extra = load_with_extra(path, metric=metric)
-    if "scale" in extra:
-        warnings.warn(
-            f"{os.fspath(path)} was fitted to standardised columns: hand it "
-            "(X - center) / scale, which land.estimators.files.load_with_extra returns",
-            UserWarning,
-            stacklevel=2,
-        )
-    return model
+    if "scale" not in extra:
+        return model
+    shape = (model.n_features_in_,)
+    parts = [np.asarray(extra.get(name), dtype=float) for name in ("center", "scale")]
+    good = all(each.shape == shape and np.isfinite(each).all() for each in parts)
+    if not good or parts[1].min() <= 0.0:
+        raise ModelFileError(f"{os.fspath(path)}: its center and scale are no scaling")
+    return Standardized.around(model, *parts)
 
 
 def load_with_extra(
