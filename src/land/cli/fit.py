@@ -22,6 +22,8 @@ _SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0}
 _PREVIEW_ROWS, _PREVIEW_SAMPLES, _PREVIEW_TOL = 200, 300, 1e-2
 # Beyond, a few points carry the constants, see "Many dimensions" in the documentation.
 _MANY_COLUMNS = 10
+# A difference in BIC that is "not worth more than a bare mention" (Kass and Raftery).
+_SMALL = 2.0
 _SHOWN = ("n_components", "sigma", *_SHIFTS, "held_out", "seconds")
 
 
@@ -195,6 +197,9 @@ def select_text(rows: list[dict], best: dict, criterion: str) -> str:
     tried = [row["n_components"] for row in rows]
     if min(tried) < chosen == max(tried):
         lines.append(f"{chosen} is the most that was tried: try more with -k")
+    fewer = [row["n_components"] for row in rows if _as_good(row, best, criterion)]
+    if fewer and min(fewer) < chosen:
+        lines.append(f"{counted(min(fewer), 'component')} would do nearly as well")
     known = [row for row in rows if not row["error"] and isfinite(row["held_out"])]
     other = max(known, key=lambda row: row["held_out"], default=best)
     if other["held_out"] > best["held_out"]:
@@ -203,3 +208,8 @@ def select_text(rows: list[dict], best: dict, criterion: str) -> str:
             f"{other['sigma']:.4g}: --criterion held_out would choose by them"
         )
     return "\n".join(lines)
+
+
+def _as_good(row: dict, best: dict, criterion: str) -> bool:
+    """Whether BIC or AIC can hardly tell a candidate from the best."""
+    return criterion != "held_out" and row[criterion] - best[criterion] < _SMALL
