@@ -33,7 +33,7 @@ def test_a_terminal_sees_the_latest_step(monkeypatch):
     with console.working("fitting"):
         console.step(STEP)
         time.sleep(0.5)
-    assert "\r\x1b[Kstep 3  log density -1.25  0." in stream.getvalue()
+    assert "\r\x1b[Kfitting: step 3, log density -1.25  0." in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
 
 

@@ -143,12 +143,6 @@ def test_more_columns_than_pairs_have_room_for():
     assert names[-1] == ("c4", "c5")
 
 
-def test_one_column_cannot_be_drawn(one_file):
-    stored = replace(load(one_file), columns=["a"])
-    with pytest.raises(CommandError, match="only --kind history"):
-        model_figure(stored, "density", 5)
-
-
 def test_flat_models_have_no_data_to_draw(cli, fails, tmp_path, one_file):
     """Their density can be drawn, but not what needs data."""
     model = land.load(one_file)
@@ -308,3 +302,20 @@ def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
 def test_reproduce_needs_a_name(fails, runner):
     assert "--list" in fails("reproduce", code=2)
     assert "choose one of one, two, or all" in fails("reproduce", "three", code=2)
+
+
+def test_one_column_is_drawn_in_its_units(tmp_path):
+    """The height of the density is that of the table's units."""
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    model = land.LAND(method="least_squares", n_samples=200, random_state=0).fit(X)
+    stored = StoredModel(model, ["a"], None, np.array([50.0]), np.array([4.0]))
+    figure = model_figure(stored, "density", 60)
+    (ax,) = figure.axes
+    top = np.exp(stored.log_density(50.0 + 4.0 * X, "lebesgue")).max()
+    share = np.exp(model.score_samples(X)).max() / ax.get_ylim()[1]
+    per_unit = float(ax.get_yticklabels()[-1].get_text()) / ax.get_yticks()[-1]
+    assert share * ax.get_ylim()[1] * per_unit == pytest.approx(top)
+    labels = [float(text.get_text()) for text in ax.get_xticklabels()]
+    assert 35 < min(labels) < 50 < max(labels) < 65
+    with pytest.raises(CommandError, match="one column"):
+        model_figure(stored, "pairs", 60)

@@ -68,14 +68,13 @@ def test_fit_knows_labels_and_scaling(scaled, scaled_file, in_units):
     np.testing.assert_allclose(model.metric_.data.std(axis=0), 1.0)
 
 
-def test_fit_compares_with_labels(cli, result, table, tmp_path, moons):
+def test_fit_compares_with_labels(cli, result, table, tmp_path, moons, in_units):
     file = tmp_path / "model.land"
     arguments = ("fit", table, "-k", 2, "-l", "kind", "-o", file, *LEAST)
     done = cli(*arguments, "--json", "-q", "--standardize")
     found = result(done.out)
-    with pytest.warns(UserWarning, match="standardised"):
-        model = land.load(file)
-    expected = land.f_measure(moons[1], model.predict(model.metric_.data))
+    clusters = land.load(file).predict(in_units)
+    expected = land.f_measure(moons[1], clusters)
     assert found["f_measure"] == pytest.approx(expected)
     assert done.err == ""
 
@@ -112,7 +111,8 @@ def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_pa
 def test_few_rows_for_many_parameters(cli, tmp_path):
     (tmp_path / "d.csv").write_text("a,b\n0,0.1\n1.2,2\n2.1,0.3\n")
     done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m", *LEAST, "-q")
-    assert "3 rows are few for 5 parameters" in done.err
+    assert "land: warning: component 0 has 3 rows for 5 parameters" in done.err
+    assert "component 0 has 3 rows for 5" in cli("info", tmp_path / "m", "-q").out
 
 
 USAGE = {
@@ -206,3 +206,30 @@ class _Impatient:
         self.steps += 1
         if self.steps == 2:
             raise KeyboardInterrupt
+
+
+def test_a_preview_takes_some_rows(cli, result, tmp_path):
+    """As many as are quick, with their labels, at rough settings."""
+    X, y = land.datasets.make_two_moons(300, random_state=0)
+    np.savetxt(
+        tmp_path / "d.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c"
+    )
+    where = ("-o", tmp_path / "m", "-l", "c", "--preview")
+    done = cli("fit", tmp_path / "d.csv", "-k", 2, *where, *LEAST, "--json")
+    assert "preview: 200 of 300 rows" in done.err
+    model = land.load(tmp_path / "m")
+    assert len(model.metric_.landmarks) == 200
+    assert (model.n_samples, model.tol) == (300, 1e-2)
+    assert result(done.out)["f_measure"] > 0.8
+
+
+def test_many_columns_warn_before_the_fit(cli, tmp_path, monkeypatch):
+    np.savetxt(tmp_path / "d.csv", np.eye(12)[:, :11] + 0.1, delimiter=",")
+
+    def fit(self, X):
+        raise RuntimeError("so far")
+
+    monkeypatch.setattr(land.LAND, "fit", fit)
+    done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m")
+    assert "a fit to 11 columns takes long" in done.err
+    assert done.err.index("11 columns") < done.err.index("so far")

@@ -60,6 +60,14 @@ def test_select_tells_when_the_best_is_the_last():
     assert "most that was tried" not in select_text(rows, rows[0], "bic")
 
 
+def test_select_tells_when_fewer_would_do():
+    rows = candidates(7.0, 6.0, 4.5)
+    text = select_text(rows, rows[2], "bic")
+    assert "2 components would do nearly as well" in text
+    rows = candidates(7.0, 4.0, 5.5)
+    assert "nearly as well" not in select_text(rows, rows[1], "bic")
+
+
 def test_select_shows_what_failed():
     first, second = candidates(7.0, float("nan"))
     text = select_text([first, second | {"error": "ValueError: no"}], first, "bic")

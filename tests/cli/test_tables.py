@@ -221,7 +221,7 @@ BAD = {
     "ragged": (b"a,b\n1,2\n3,4,5\n", "data.csv", "line 3 has 3 cells, the first has 2"),
     "latin": ("ä,b\n1,2\n".encode("latin-1"), "data.csv", "--encoding latin-1"),
     "utf-16": ("a,b\n1,2\n".encode("utf-16-le"), "data.csv", "--encoding utf-16"),
-    "unknown": (b"a", "data.xlsx", "convert it to CSV"),
+    "unknown": (b"a", "data.ods", "convert it to CSV"),
     "not an array": (b"a", "data.npy", "plain NumPy arrays"),
     "three axes": (npy(np.zeros((2, 2, 2))), "data.npy", "must have 2 axes"),
     "no rows": (npy(np.zeros((0, 2))), "data.npy", "no rows of data"),
@@ -365,6 +365,15 @@ def test_rows_that_all_lack_a_value(choose):
         choose("a,b\n1,\n2,\n", drop_missing=True)
 
 
+@pytest.mark.parametrize("day", ["2024-01-0{}", "0{}.02.2024 12:30", "Mar {}, 2024"])
+def test_dates_are_called_dates(choose, day):
+    rows = "\n".join(f'{k},"{day.format(k)}"' for k in (1, 2, 4))
+    with pytest.raises(CommandError, match=r"column 'b' holds dates, .* as days"):
+        choose(f"a,b\n{rows}\n")
+    with pytest.raises(CommandError, match="column 'b' holds text"):
+        choose(f"a,b\n{rows}\n7,May\n")
+
+
 def test_one_row_is_too_few(choose):
     with pytest.raises(CommandError, match="one row of data is too few") as caught:
         choose("a,b\n1,2\n")
@@ -424,6 +433,27 @@ def test_columns_of_a_model_are_found_by_name(choose):
 def test_a_constant_column_can_be_scored(choose):
     data, _ = choose("a,b\n1,1\n2,1\n", expected=["a", "b"])
     assert len(data.X) == 2
+
+
+def test_excel_files(tmp_path):
+    """The first sheet: numbers, dates and text as they are."""
+    pytest.importorskip("openpyxl", reason="land does not ask for it")
+    import pandas as pd
+
+    days = pd.to_datetime(["2024-01-01", "2024-02-01"])
+    frame = pd.DataFrame({"a": [1.5, np.nan], "day": days, "kind": ["u", None]})
+    frame.to_excel(tmp_path / "d.xlsx", index=False)
+    table = read_table(tmp_path / "d.xlsx", SimpleNamespace(**DEFAULTS))
+    np.testing.assert_array_equal(table["a"], frame["a"])
+    assert table["day"].tolist() == ["2024-01-01", "2024-02-01"]
+    assert table["kind"].tolist() == ["u", None]
+
+
+def test_excel_files_need_openpyxl(tmp_path, monkeypatch):
+    monkeypatch.setattr("land.cli.tables.find_spec", lambda name: None)
+    (tmp_path / "d.xlsx").write_bytes(b"")
+    with pytest.raises(CommandError, match=r"openpyxl, or save it as CSV"):
+        read_table(tmp_path / "d.xlsx", SimpleNamespace(**DEFAULTS))
 
 
 # What is written.

@@ -14,6 +14,8 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`|\$[^$]+\$", re.MULTILINE | re.DOTALL)
+# Names of messages that are written elsewhere: in the health of a fit.
+_FINDINGS = ("text",)
 # The longest way of a datum that a reader should have to follow.
 _MOST_FILES = 15
 
@@ -78,7 +80,7 @@ def _constants(module):
 
 
 def _warnings():
-    """Openings of the literal pieces of every warning of the estimators."""
+    """Openings of the literal pieces of every warning and finding of the estimators."""
     for file in sorted((ROOT / "src" / "land" / "estimators").glob("*.py")):
         tree = ast.parse(file.read_text())
         functions = [
@@ -87,9 +89,12 @@ def _warnings():
         for function in functions:
             for node in ast.walk(function):
                 name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-                if name == "warnings.warn":
+                message = node.args[0] if name == "warnings.warn" else None
+                if isinstance(node, ast.Yield) and file.stem == "health":
+                    message = node.value
+                if message is not None and ast.unparse(message) not in _FINDINGS:
                     # Messages may be put together before, in the same function.
-                    own = _texts(node.args[0])
+                    own = _texts(message)
                     for pieces in (
                         [own] if own else [[each] for each in _texts(function)]
                     ):

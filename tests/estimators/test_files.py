@@ -192,11 +192,18 @@ def test_extra_survives(arc_model, tmp_path):
     np.testing.assert_array_equal(loaded["shift"], [1.0, 2.0])
 
 
-def test_standardised_columns_are_not_forgotten(arc_model, tmp_path):
-    extra = {"center": np.zeros(2), "scale": np.ones(2)}
-    arc_model.save(tmp_path / "model", extra=extra)
-    with pytest.warns(UserWarning, match=r"\(X - center\) / scale"):
-        land.load(tmp_path / "model")
+def test_standardised_columns_are_not_forgotten(arc_means, arc, tmp_path):
+    center, scale = np.array([5.0, -3.0]), np.array([2.0, 100.0])
+    extra = {"center": center, "scale": scale}
+    arc_means.save(tmp_path / "model", extra=extra)
+    loaded = land.load(tmp_path / "model")
+    expected = arc_means.score_samples(arc[:5]) - np.log(200.0)
+    found = loaded.score_samples(center + scale * arc[:5])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    for wrong in ({"scale": -scale}, {"scale": scale[:1]}, {"center": [np.nan, 0.0]}):
+        arc_means.save(tmp_path / "model", extra=extra | wrong)
+        with pytest.raises(land.ModelFileError, match="center and scale"):
+            land.load(tmp_path / "model")
 
 
 def test_equal_models_are_equal_files(arc_model, file, tmp_path):

@@ -166,3 +166,18 @@ def test_contours_beside_a_cliff_stay_where_the_density_is(ax):
     ends = np.concatenate(contours.allsegs[0])[:, 0]
     cell = lattice.x[1] - lattice.x[0]
     assert np.abs(ends).max() < np.sqrt(-0.5 * np.log(0.02)) + cell
+
+
+def test_a_density_of_one_dimension_is_a_curve(ax):
+    """Ours and scikit-learn's enclose an area of one."""
+    X = np.random.default_rng(0).normal([[0.0]] * 60, 2.0)
+    ours = LAND(method="least_squares", n_samples=300, random_state=0).fit(X)
+    theirs = GaussianMixture(1).fit(X)
+    for model in (theirs, ours):
+        line = plot_density(model, ax)
+        x, heights = line.get_data()
+        np.testing.assert_allclose(heights, np.exp(model.score_samples(x[:, None])))
+        assert abs(np.trapezoid(heights, x) - 1.0) < 0.02
+    assert ax.get_ylabel() == "density"
+    with pytest.raises(ValueError, match=r"limits must be \[\[x_min, x_max\]\]"):
+        plot_density(theirs, ax, limits=LIMITS)

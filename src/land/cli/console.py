@@ -61,6 +61,7 @@ class Console:
         self._terminal = self._stream.isatty()
         self._lock = threading.Lock()
         self._state, self._started, self._written = "", 0.0, 0.0
+        self._objective = math.inf
         self._filters = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -126,9 +127,13 @@ class Console:
 
     def step(self, step: Any) -> None:
         """Show a step of a fit; a callback of the estimators."""
-        lead = "looking for a start: " if step.stage == "search" else ""
-        state = f"{lead}step {step.iteration}  log density {-step.objective:.6g}"
-        work = f"  {step.n_log_maps} geodesics" if self.verbose else ""
+        task = "looking for a start" if step.stage == "search" else "fitting"
+        state = f"{task}: step {step.iteration}, log density {-step.objective:.6g}"
+        gain = self._objective - step.objective
+        if step.iteration > 0 and math.isfinite(gain):
+            state += f" ({gain:+.1g})"
+        self._objective = step.objective
+        work = f", {step.n_log_maps} geodesics" if self.verbose else ""
         self.progress(state + work)
 
     def rows(self, done: int, total: int) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,13 @@ class Data:
     rows: np.ndarray
     labels: np.ndarray | None = None
     label_name: str | None = None
+
+    def some(self, count: int, seed: int) -> Data:
+        """At most so many rows, chosen at random, in their order."""
+        n = len(self.X)
+        kept = np.sort(np.random.default_rng(seed).permutation(n)[:count])
+        labels = None if self.labels is None else self.labels[kept]
+        return replace(self, X=self.X[kept], rows=self.rows[kept], labels=labels)
 
     def columns(self, with_data: bool) -> dict[str, Any]:
         """Number and label of each row, and its data if they are wanted."""
@@ -252,14 +260,17 @@ def _text_problem(table: pd.DataFrame, name: str, options: Any, ignorable: bool)
         del readings[readings.index("--decimal ,") + 1 :]
     if table.attrs.get("delimiter") == ",":
         del readings[1:]  # a comma in quotes groups digits, if it can
-    remedy = "correct it, or choose other columns"
+    what, remedy = "text", "correct it, or choose other columns"
     if readings:
         remedy = f"numbers if read with {' or '.join(readings)}"
+    elif _are_dates(words):
+        all_text = ", or all text with --ignore-text" * ignorable
+        what, remedy = "dates", f"write them as days, or leave them out{all_text}"
     elif ignorable:
         few = words.nunique() <= max(_CLASSES, len(words) // 2)
         keep = f"keep it aside with --labels {name!r}, " * few
         remedy = f"{keep}leave it out with --exclude, or all text with --ignore-text"
-    return f"column {name!r} holds text, {value[:40]!r} in row {row + 1} ({remedy})"
+    return f"column {name!r} holds {what}, {value[:40]!r} in row {row + 1} ({remedy})"
 
 
 def _is_number(cell: str, decimal: str, thousands: str | None) -> bool:
@@ -267,6 +278,17 @@ def _is_number(cell: str, decimal: str, thousands: str | None) -> bool:
         to_number(cell, decimal, thousands)
         return True
     return False
+
+
+def _are_dates(words: pd.Series) -> bool:
+    import pandas as pd
+
+    if not words.str.contains(r"\d").all():  # "May" may be a name
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it guesses whether the day comes first
+        found = pd.to_datetime(words, format="mixed", errors="coerce", utc=True)
+    return bool(found.notna().all())
 
 
 def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:

@@ -58,8 +58,12 @@ def model_figure(stored: StoredModel, kind: str, grid: int) -> Any:
         with sheet(1, 1, (4.0, 2.8)) as (figure, axes):
             plotting.plot_history(stored.model, axes[0, 0])
         return figure
+    if dim == 1 and kind == "density":
+        return _line(stored, points, grid)
     if dim == 1:
-        raise CommandError("the model has one column; only --kind history can be drawn")
+        raise CommandError(
+            "the model has one column; use --kind density or --kind history"
+        )
     if points is None and (kind, dim) != ("density", 2):
         raise CommandError(
             "the model's space is flat, so its file has no data to draw; use --kind "
@@ -79,6 +83,21 @@ def model_figure(stored: StoredModel, kind: str, grid: int) -> Any:
     return _plane(stored, kind, points, grid)
 
 
+def _line(stored: StoredModel, points: Any, grid: int) -> Any:
+    """The density of a model of one column, over a histogram of its data."""
+    with sheet(1, 1, (4.0, 2.8)) as (figure, axes):
+        ax = axes[0, 0]
+        if points is not None:
+            shape: Any = {"bins": "auto", "density": True, "color": "0.85"}
+            ax.hist(points[:, 0], **shape, label="data")
+        _density(stored.model, ax, grid)
+        figure.legend(**LEGEND)
+        _label(ax.xaxis, stored, 0)
+        if stored.standardized:  # a density of wider units is lower
+            _mark(ax.yaxis, 0.0, 1.0 / stored.scale[0])
+    return figure
+
+
 def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
     """The figure of a model of two columns; of a flat one there are no points."""
     model = stored.model
@@ -96,7 +115,7 @@ def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
             shading = plotting.plot_metric(model.metric_, ax)
             figure.colorbar(shading, ax=ax, label=_LENGTH, shrink=0.8)
         else:
-            _contours(model, ax, grid)
+            _density(model, ax, grid)
             plotting.plot_covariance(model, ax, n_std=1.0)
         plotting.plot_means(model, ax)
         rings = 1.0 if kind == "density" else None
@@ -108,7 +127,7 @@ def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
     return figure
 
 
-def _contours(model: Any, ax: Any, grid: int) -> None:
+def _density(model: Any, ax: Any, grid: int) -> None:
     try:
         plotting.plot_density(model, ax, grid=grid, colorbar=True)
     except ValueError as error:
@@ -137,10 +156,10 @@ def _view3d(stored: StoredModel, points: np.ndarray) -> Any:
     """The first three columns in space."""
     if len(stored.columns) == 2:
         raise CommandError("the model has 2 columns; --kind view3d needs 3 or more")
-    with sheet(1, 1, (5.0, 4.4), subplot_kw={"projection": "3d"}) as (figure, axes):
+    with sheet(1, 1, (5.0, 3.9), subplot_kw={"projection": "3d"}) as (figure, axes):
         ax = axes[0, 0]
         plotting.plot_view3d(stored.model, points, ax)
-        ax.set_box_aspect(None, zoom=0.9)  # room for the name of the third
+        ax.set_box_aspect(None, zoom=1.15)  # fills the figure
         for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
             _label(axis, stored, k)
     return figure
@@ -150,11 +169,15 @@ def _label(axis: Any, stored: StoredModel, k: int) -> None:
     """Name an axis and mark it at round numbers in the units of the data."""
     axis.set_label_text(stored.columns[k])
     if stored.standardized:
-        center, scale = stored.center[k], stored.scale[k]
-        low, high = center + scale * axis.get_view_interval()
-        marks = axis.get_major_locator().tick_values(low, high)
-        marks = marks[(marks >= low) & (marks <= high)]
-        axis.set_ticks((marks - center) / scale, labels=[f"{m:.6g}" for m in marks])
+        _mark(axis, stored.center[k], stored.scale[k])
+
+
+def _mark(axis: Any, center: float, scale: float) -> None:
+    """Ticks at round numbers of ``center + scale * x``."""
+    low, high = center + scale * axis.get_view_interval()
+    marks = axis.get_major_locator().tick_values(low, high)
+    marks = marks[(marks >= low) & (marks <= high)]
+    axis.set_ticks((marks - center) / scale, labels=[f"{m:.6g}" for m in marks])
 
 
 # The demo.
@@ -260,8 +283,13 @@ def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
 
 def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
     plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
-    shade = plotting.plot_density(model, ax, grid=GRID).cmap(0.5)
-    ax.fill([], [], color=shade, label="density (95 % to 10 % of the probability)")
+    contours: Any = plotting.plot_density(model, ax, grid=GRID)
+    ax.fill(
+        [],
+        [],
+        color=contours.cmap(0.5),
+        label="density (95 % to 10 % of the probability)",
+    )
     rings = plotting.plot_covariance(model, ax, n_std=1.0, color=_RINGS, label=None)
     rings[0].set_label("one standard deviation")
     plotting.plot_means(model, ax, color=_RINGS, label="mean")

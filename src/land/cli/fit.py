@@ -12,12 +12,18 @@ from typing import Any
 import land
 from land.cli import cache
 from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
-from land.cli.data import read_data
+from land.cli.data import Data, read_data
 from land.cli.models import counted, model_text, new_model
 from land.cli.tables import TABLES, check_output, text_table, write_table
 
 # How a change of units shifts what `land.select` reports, in log densities of a row.
 _SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0}
+# Rough, and quick: a fit in the plane takes seconds.
+_PREVIEW_ROWS, _PREVIEW_SAMPLES, _PREVIEW_TOL = 200, 300, 1e-2
+# Beyond, a few points carry the constants, see "Many dimensions" in the documentation.
+_MANY_COLUMNS = 10
+# A difference in BIC that is "not worth more than a bare mention" (Kass and Raftery).
+_SMALL = 2.0
 _SHOWN = ("n_components", "sigma", *_SHIFTS, "held_out", "seconds")
 
 
@@ -25,10 +31,11 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     """Fit a model, write it and show it."""
     check_output(options.output)
     checkpoint = _checkpoint(options, console)
-    data = read_data(options, console)
+    data = _data(options, console)
     started = time.perf_counter()
     what = counted(options.components, "component")
-    with console.working(f"fitting {what} (the first steps compile)"):
+    console.say(f"fitting {what} until a step gains less than {options.tol:g}")
+    with console.working("compiling, then looking for a start"):
         cache.enable()
         callbacks = [console.step]
         if checkpoint is not None:
@@ -38,11 +45,8 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     seconds = time.perf_counter() - started
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output)
-    if len(data.X) <= model.n_parameters_:
-        console.warn(
-            f"{len(data.X)} rows are few for {model.n_parameters_} parameters; the "
-            "model may not suit other rows"
-        )
+    for line in model.health_:
+        console.warn(line)
     result = stored.summary() | {"seconds": seconds, "model": str(options.output)}
     lines = [model_text(result, console.verbose)]
     if data.labels is not None and options.components > 1 and not model.interrupted_:
@@ -60,6 +64,22 @@ def fit(options: argparse.Namespace, console: Console) -> int:
         )
         return INTERRUPTED
     return 0
+
+
+def _data(options: argparse.Namespace, console: Console) -> Data:
+    """The data to fit, some of them for a preview."""
+    data = read_data(options, console)
+    if data.X.shape[1] > _MANY_COLUMNS:
+        console.warn(
+            f"a fit to {data.X.shape[1]} columns takes long, and its densities are "
+            "uncertain; choose some with --columns, or write their first principal "
+            "components into a table and fit these"
+        )
+    if options.preview:
+        total, data = len(data.X), data.some(_PREVIEW_ROWS, options.seed)
+        options.n_samples, options.tol = _PREVIEW_SAMPLES, _PREVIEW_TOL
+        console.say(f"preview: {len(data.X)} of {total} rows, rough numbers")
+    return data
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -109,7 +129,7 @@ def select(options: argparse.Namespace, console: Console) -> int:
     """Fit the candidates, choose one, show all."""
     check_output(options.output)
     check_output(options.table, TABLES)
-    data = read_data(options, console)
+    data = _data(options, console)
     stored = new_model(None, data, options)
     X = stored.to_model(data.X)
     count = len(options.components) * len(options.sigma)
@@ -177,6 +197,9 @@ def select_text(rows: list[dict], best: dict, criterion: str) -> str:
     tried = [row["n_components"] for row in rows]
     if min(tried) < chosen == max(tried):
         lines.append(f"{chosen} is the most that was tried: try more with -k")
+    fewer = [row["n_components"] for row in rows if _as_good(row, best, criterion)]
+    if fewer and min(fewer) < chosen:
+        lines.append(f"{counted(min(fewer), 'component')} would do nearly as well")
     known = [row for row in rows if not row["error"] and isfinite(row["held_out"])]
     other = max(known, key=lambda row: row["held_out"], default=best)
     if other["held_out"] > best["held_out"]:
@@ -185,3 +208,8 @@ def select_text(rows: list[dict], best: dict, criterion: str) -> str:
             f"{other['sigma']:.4g}: --criterion held_out would choose by them"
         )
     return "\n".join(lines)
+
+
+def _as_good(row: dict, best: dict, criterion: str) -> bool:
+    """Whether BIC or AIC can hardly tell a candidate from the best."""
+    return criterion != "held_out" and row[criterion] - best[criterion] < _SMALL

@@ -28,7 +28,8 @@ from land.estimators.files import load_with_extra
 class StoredModel:
     """A fitted model, with the columns and labels of the table it was fitted to.
 
-    Its coordinates are ``(x - center) / scale`` for a row x of the table.
+    Its coordinates are ``(x - center) / scale`` for a row x of the table. `signs` of
+    the table are the decimal one and that between thousands, if there is one.
     """
 
     model: Any
@@ -36,6 +37,7 @@ class StoredModel:
     label: str | None
     center: np.ndarray
     scale: np.ndarray
+    signs: tuple[str, str | None] = (".", None)
 
     @property
     def standardized(self) -> bool:
@@ -102,6 +104,8 @@ class StoredModel:
             extra["label"] = self.label
         if self.standardized:
             extra |= {"center": self.center, "scale": self.scale}
+        if self.signs != (".", None):
+            extra["signs"] = list(self.signs)
         try:
             self.model.save(path, extra=extra)
         except OSError as error:
@@ -139,6 +143,7 @@ class StoredModel:
             "weights": getattr(model, "weights_", np.full(len(means), 1 / len(means))),
             "means": means,
             "covariances": self.covariances(),
+            "health": getattr(model, "health_", []),
         }
 
     def _first_of(self, *names: str) -> Any:
@@ -151,7 +156,8 @@ def new_model(model: Any, data: Data, options: Any) -> StoredModel:
     center, scale = np.zeros(len(data.names)), np.ones(len(data.names))
     if options.standardize:
         center, scale = data.X.mean(axis=0), data.X.std(axis=0)
-    return StoredModel(model, data.names, data.label_name, center, scale)
+    signs = options.decimal, options.thousands
+    return StoredModel(model, data.names, data.label_name, center, scale, signs)
 
 
 def load_model(path: Path, console: Console) -> StoredModel:
@@ -170,12 +176,16 @@ def load_model(path: Path, console: Console) -> StoredModel:
     if not np.all(scale > 0.0):
         raise CommandError(f"{path}: its scale must be positive")
     label = None if label is None else str(label)
-    return StoredModel(model, names, label, center, scale)
+    decimal, thousands = extra.get("signs", (".", None))
+    return StoredModel(model, names, label, center, scale, (decimal, thousands))
 
 
 def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
     """The model, and the rows of the table in the columns it was fitted to."""
     stored = load_model(options.model, console)
+    if options.decimal is None:
+        options.decimal = stored.signs[0]
+        options.thousands = options.thousands or stored.signs[1]
     return stored, read_data(options, console, stored.columns, stored.label)
 
 
@@ -258,7 +268,7 @@ def plot(options: argparse.Namespace, console: Console) -> int:
     """Draw a model."""
     check_output(options.output, FIGURES)
     stored = load_model(options.model, console)
-    kind = options.kind or ("density" if len(stored.columns) == 2 else "pairs")
+    kind = options.kind or ("density" if len(stored.columns) <= 2 else "pairs")
     with console.counting(f"drawing {kind}"):
         from land.cli.figures import model_figure, save_figure
 
@@ -270,7 +280,8 @@ def plot(options: argparse.Namespace, console: Console) -> int:
 def info(options: argparse.Namespace, console: Console) -> int:
     """Show a model."""
     result = load_model(options.model, console).summary()
-    console.result(model_text(result, details=True), result)
+    lines = [model_text(result, details=True), *result["health"]]
+    console.result("\n".join(lines), result)
     return 0
 
 
@@ -329,6 +340,7 @@ def _component_table(result: dict[str, Any]) -> str:
         if covariances is not None:
             spreads = [f" ± {np.sqrt(each[k, k]):.2g}" for each in covariances]
         pairs = zip(means, spreads, strict=True)
-        columns[name] = [f"{mean[k]:.4g}{spread}" for mean, spread in pairs]
+        key = f"{name}_" if name in columns else name  # a column may be named weight
+        columns[key] = [f"{mean[k]:.4g}{spread}" for mean, spread in pairs]
     note = "\n(mean ± standard deviation, as measured at the mean)"
     return text_table(columns) + note * (covariances is not None)

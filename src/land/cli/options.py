@@ -75,7 +75,7 @@ def sample(parser: Any) -> None:
 def plot(parser: Any) -> None:
     """Draw a model: PNG, PDF or SVG, as the name of the file says.
 
-    density            contours, data, means and covariances (two columns)
+    density            contours, data, means and covariances (one or two columns)
     pairs              clusters, means and covariances in each pair of columns
     view3d             the same in the space of the first three columns
     metric             how long a step is, at each place (two columns)
@@ -136,7 +136,7 @@ def reproduce(parser: Any) -> None:
 def _data(parser: Any, *, fitted: bool) -> None:
     """A file of data and how to read it, for a model that exists or is yet to be."""
     add = parser.add_argument_group("data").add_argument
-    kinds = "CSV, TSV, NPY, NPZ or Parquet file; - for CSV from standard input"
+    kinds = "CSV, TSV, NPY, NPZ, Parquet or Excel file; - for CSV from standard input"
     add("data", type=Path, metavar="DATA", help=kinds)
     which = f"(default: {'those of the model' if fitted else 'all'})"
     several = {"action": "append", "metavar": "COLUMNS"}
@@ -152,7 +152,9 @@ def _data(parser: Any, *, fitted: bool) -> None:
     names = "whether the first line has the names of the columns (default: look at it)"
     add("--header", action=argparse.BooleanOptionalAction, help=names)
     add("--delimiter", type=_character, help="what separates the cells")
-    add("--decimal", default=".", choices=".,", help="the decimal sign")
+    usual = "as for the fit" if fitted else "."
+    decimal = {"choices": ".,", "help": f"the decimal sign (default: {usual})"}
+    add("--decimal", default=None if fitted else ".", **decimal)
     add("--thousands", type=_character, help="what groups digits, as in 1,002.93")
     add("--encoding", default="utf-8-sig", type=_encoding, help="of text files")
     add("--array", metavar="NAME", help="which array of an NPZ file")
@@ -180,6 +182,8 @@ def _model(parser: Any, **sigma: Any) -> Any:
     add("--init", choices=("gmm", "least_squares", "random"), help="where to start")
     scaled = "give all columns mean 0 and variance 1 first; undone in what is written"
     add("--standardize", **_FLAG, help=scaled)
+    quick = "a first look, in seconds: 200 rows at most, rough numbers"
+    add("--preview", **_FLAG, help=quick)
     _number(group, "--n-samples", 3000, "the more, the more accurate and the slower")
     _number(group, "--max-iter", 100, "steps at most")
     end = "stop when the log density gains less than this (default: 0.0001)"

@@ -1,4 +1,4 @@
-"""Tables as data frames, from and to files: CSV, TSV, NPY, NPZ and Parquet."""
+"""Tables as data frames, from and to files: CSV, TSV, NPY, NPZ, Parquet, Excel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from land.cli.console import CommandError, Console, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-INPUTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".npy", ".npz", ".parquet", ".pq")
+_TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
+INPUTS = (*_TEXT, ".npy", ".npz", ".parquet", ".pq", ".xlsx")
 TABLES = (".csv", ".tsv", ".npy", ".parquet")
 FIGURES = (".png", ".pdf", ".svg")
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")
@@ -48,6 +49,8 @@ def read_table(path: Path, options: Any) -> pd.DataFrame:
         table = _read_arrays(path, options.array)
     elif kind in (".parquet", ".pq"):
         table = _read_parquet(path)
+    elif kind == ".xlsx":
+        table = _read_excel(path, options.header)
     else:
         content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         table = _read_text(source, content, kind, options)
@@ -195,6 +198,26 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())
         raise CommandError(f"{path}: not a Parquet file ({reason})") from None
+
+
+def _read_excel(path: Path, header: bool | None) -> pd.DataFrame:
+    """The first sheet, whose first row has the names unless `header` is False."""
+    import pandas as pd
+
+    if find_spec("openpyxl") is None:
+        raise CommandError(
+            f"{path}: Excel files need openpyxl; pip install openpyxl, or save it as "
+            "CSV"
+        )
+    first = None if header is False else 0
+    try:
+        table = pd.read_excel(path, header=first, na_values=_MISSING, engine="openpyxl")
+    except Exception as error:  # of the archive, its XML, its cells
+        reason = " ".join(str(error).split())
+        raise CommandError(f"{path}: not an Excel file ({reason})") from None
+    if header is False:
+        table.columns = [f"x{k}" for k in range(1, table.shape[1] + 1)]
+    return _frame(table)
 
 
 def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from land.estimators.distribution import LAND
 from land.estimators.files import load
 from land.estimators.mixture import LANDMixture
 from land.estimators.selection import Selection, select
+from land.estimators.standardized import Standardized
 
 __all__ = [
     "LAND",
@@ -13,6 +14,7 @@ __all__ = [
     "ModelFileError",
     "RiemannianKMeans",
     "Selection",
+    "Standardized",
     "f_measure",
     "load",
     "select",

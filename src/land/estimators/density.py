@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import DensityMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from land._validation import as_generator, check_count, check_positive
@@ -29,6 +28,7 @@ from land.estimators.base import (
     warn_about_points,
 )
 from land.estimators.callbacks import check_callbacks, combine
+from land.estimators.health import WORTHWHILE, findings
 from land.estimators.learning import learn
 from land.estimators.scoring import component_log_densities
 from land.fitting import (
@@ -47,9 +47,6 @@ from land.metrics import EuclideanMetric
 Array = NDArray[np.float64]
 
 LEFT_OUT = "the components concerned are left out there"
-# Nats for each row of the data that a curved metric must gain over the flat one. On
-# clouds it gained up to 0.04 by chance, and on curves at least 0.07.
-_SMALLEST_GAIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,11 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         self.n_log_maps_ = outcome.work.log_maps
         estimates = outcome.snapshot.estimates
         self.n_failed_log_maps_ = sum(each.n_failed for each in estimates)
-        self._warn(outcome)
+        self.health_ = []
+        for text, category in findings(outcome, problem, weights, self):
+            self.health_.append(text)
+            if category is not None:
+                warnings.warn(text, category, stacklevel=2)
         return self
 
     _words = ("auto", "learn")
@@ -207,7 +208,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         densities = log_densities(flat.snapshot)
         if self._law != "lebesgue":
             densities -= problem.metric.log_volume(problem.data)
-        problem = replace(problem, baseline=Baseline(densities, _SMALLEST_GAIN))
+        problem = replace(problem, baseline=Baseline(densities, WORTHWHILE))
         curved = self._run(problem, weights, settings, rng)
         work = flat.work + curved.work
         if curved.interrupted:
@@ -216,46 +217,13 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         if gain is None:
             gain = problem.gain(curved.snapshot.objective, weights)
         self.geometry_gain_ = gain
-        if gain < _SMALLEST_GAIN:
+        if gain < WORTHWHILE:
             self._use_flat(metric)
             return replace(flat, work=work)
         return replace(curved, work=work)
 
     def _use_flat(self, metric: EuclideanMetric) -> None:
         self.metric_, self.sigma_, self.rho_ = metric, math.inf, math.inf
-
-    def _warn(self, outcome: Outcome) -> None:
-        """Warn the caller of `fit` about what did not go well."""
-        if outcome.starved:
-            warnings.warn(
-                f"component(s) {outcome.starved} have lost their data; "
-                "use fewer components, or another init or random_state",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        if outcome.interrupted:
-            steps = len(outcome.history)
-            where = f"after {steps} steps" if steps else "while it searched for a start"
-            warnings.warn(
-                f"the fit was interrupted {where}; the model reached so far is kept",
-                UserWarning,
-                stacklevel=3,
-            )
-        elif not outcome.converged:
-            warnings.warn(
-                f"the fit did not converge within {self.max_iter} steps; raise "
-                "max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        if self.n_failed_log_maps_:
-            total = sum(len(each.logs.converged) for each in outcome.snapshot.estimates)
-            warnings.warn(
-                f"{self.n_failed_log_maps_} of {total} log maps did not converge in "
-                "the fit; try a larger sigma or rho",
-                RuntimeWarning,
-                stacklevel=3,
-            )
 
     @property
     def n_parameters_(self) -> int:

@@ -110,6 +110,8 @@ class LAND(RiemannianDensity):
         ``error`` of one that failed. Of those that are behind by less than the standard
         error the smoothest is ``chosen``. Rows count alike there, whatever their
         weights. Only if something was learned; files do not keep it.
+    health_ : list of str
+        What did not go well, each with what to do about it; empty if all is well.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if `X` has column names that are all strings.

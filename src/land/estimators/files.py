@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
@@ -31,6 +30,7 @@ from land.estimators.base import CHOICES, RiemannianEstimator
 from land.estimators.clustering import RiemannianKMeans
 from land.estimators.distribution import LAND
 from land.estimators.mixture import LANDMixture
+from land.estimators.standardized import Standardized
 from land.fitting import Step
 from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
 
@@ -89,7 +89,7 @@ FIELDS: dict[type[RiemannianEstimator], dict[str, Field]] = {
 }
 _METRIC = {"metric.data": Field("RD"), "metric.sigma": Field(), "metric.rho": Field()}
 # Attributes that have entries of their own in the header, or are made anew.
-_ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_")
+_ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_")
 # Parameters that mean nothing in another process; the metric has its own entry.
 _NOT_STORED = ("callback", "n_jobs", "metric")
 _CLASSES = {each.__name__: each for each in FIELDS}
@@ -130,6 +130,7 @@ def save(
         "class": name,
         "parameters": {k: v for k, v in parameters.items() if k not in _NOT_STORED},
         "history": [asdict(step) for step in getattr(model, "history_", [])],
+        "health": getattr(model, "health_", []),
         "metric": _pack_metric(model, arrays),
         "feature_names": getattr(model, "feature_names_in_", []),
         "extra": dict(extra or {}),
@@ -139,11 +140,11 @@ def save(
 
 def load(
     path: PathLike, *, metric: Metric | None = None
-) -> LAND | LANDMixture | RiemannianKMeans:
+) -> LAND | LANDMixture | RiemannianKMeans | Standardized:
     """Read a model from a file that `save` has written.
 
-    Nothing in the file is executed; anything unexpected in it is refused. It warns if
-    the model was fitted to standardised columns, by ``land fit --standardize``.
+    Nothing in the file is executed; anything unexpected in it is refused. A model of
+    ``land fit --standardize`` comes back as a `Standardized` one.
 
     The model scores, predicts and samples as the one that was saved, bit for bit. Its
     `random_state` is None if it was not an integer, and it has no `callback` and no
@@ -171,14 +172,14 @@ def load(
     True
     """
     model, extra = load_with_extra(path, metric=metric)
-    if "scale" in extra:
-        warnings.warn(
-            f"{os.fspath(path)} was fitted to standardised columns: hand it "
-            "(X - center) / scale, which land.estimators.files.load_with_extra returns",
-            UserWarning,
-            stacklevel=2,
-        )
-    return model
+    if "scale" not in extra:
+        return model
+    shape = (model.n_features_in_,)
+    parts = [np.asarray(extra.get(name), dtype=float) for name in ("center", "scale")]
+    good = all(each.shape == shape and np.isfinite(each).all() for each in parts)
+    if not good or parts[1].min() <= 0.0:
+        raise ModelFileError(f"{os.fspath(path)}: its center and scale are no scaling")
+    return Standardized.around(model, *parts)
 
 
 def load_with_extra(
@@ -215,6 +216,7 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
     if kind is not RiemannianKMeans:
         shape = _means(fitted).shape
         fitted["history_"] = [_step(entry, shape) for entry in header["history"]]
+        fitted["health_"] = _strings("health", header.get("health", []))
     metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
     require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
     if header["metric"]["learned"]:
@@ -222,11 +224,9 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
             fitted[f"{name}_"] = getattr(metric, name, math.inf)
     else:
         parameters["metric"] = metric
-    names = header["feature_names"]
+    names = _strings("feature_names", header["feature_names"])
     if names:
-        words = isinstance(names, list) and all(isinstance(each, str) for each in names)
-        good = words and len(names) == dim
-        require(good, "feature_names must be one string for each dimension")
+        require(len(names) == dim, "feature_names must be one for each dimension")
         fitted["feature_names_in_"] = np.array(names, dtype=object)
     model = kind(**parameters)
     for name, value in fitted.items():
@@ -292,6 +292,12 @@ def _are_definite(matrices: np.ndarray) -> bool:
     scale = np.abs(matrices).max(axis=(-1, -2))
     lowest = np.linalg.eigvalsh(matrices).min(axis=-1)
     return bool(np.all((skew <= _ROUNDING * scale) & (lowest > 0.0)))
+
+
+def _strings(name: str, values: Any) -> list[str]:
+    good = isinstance(values, list) and all(isinstance(each, str) for each in values)
+    require(good, f"{name} must be strings")
+    return values
 
 
 def _step(entry: dict[str, Any], shape: tuple[int, ...]) -> Step:

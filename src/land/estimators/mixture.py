@@ -77,7 +77,7 @@ class LANDMixture(RiemannianDensity):
         See `LAND`.
     objective_, history_, converged_, interrupted_, n_iter_, n_failed_log_maps_
         See `LAND`, as for `n_log_maps_`, `metric_`, `sigma_`, `rho_`,
-        `geometry_gain_`, `n_features_in_` and `feature_names_in_`.
+        `geometry_gain_`, `health_`, `n_features_in_` and `feature_names_in_`.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.contour import QuadContourSet
+from matplotlib.lines import Line2D
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.interpolate import RectBivariateSpline
@@ -162,10 +163,11 @@ def plot_density(
     filled: bool = True,
     colorbar: bool = False,
     **style,
-) -> QuadContourSet:
+) -> QuadContourSet | Line2D:
     """Draw contours of the density of a model in two dimensions.
 
-    Cells whose density could not be computed are left out.
+    Cells whose density could not be computed are left out. In one dimension the density
+    is a curve, a `Line2D`; `levels`, `filled` and `colorbar` have no meaning there.
 
     Parameters
     ----------
@@ -176,9 +178,9 @@ def plot_density(
     grid : int
         Number of points along each axis; each costs a geodesic per component.
     limits : array_like, optional
-        ``[[x_min, x_max], [y_min, y_max]]``; by default the metric's data with a
-        margin; for models without a metric learned from data three standard
-        deviations around the means, and what the axes show already.
+        ``[[x_min, x_max], [y_min, y_max]]``, or ``[[x_min, x_max]]``; by default the
+        metric's data with a margin; for models without a metric learned from data
+        three standard deviations around the means, and what the axes show already.
     levels : int or array_like, optional
         Heights of the contours, or how many of them; by default those that enclose
         95, 80, 65, 50, 35, 20 and 10 % of the probability on the grid.
@@ -190,13 +192,26 @@ def plot_density(
         See `land.plotting`; of `Axes.contourf` or `Axes.contour`.
     """
     ax = axes(ax)
-    lattice = density_grid(
-        model, measure=measure, grid=grid, limits=_where(model, ax, limits)
-    )
+    bounds = _where(model, ax, limits)
+    if len(bounds) == 1:
+        return _plot_line(model, ax, measure, max(grid, SMOOTH), bounds[0], style)
+    lattice = density_grid(model, measure=measure, grid=grid, limits=bounds)
     artist = plot_grid(lattice, ax, levels=levels, filled=filled, **style)
     if colorbar:
         which = _NAMES[measure if metric_of(model) else "lebesgue"]
         _add_colorbar(artist, which, shares=levels is None)
+    return artist
+
+
+def _plot_line(model, ax, measure, grid, limits, style) -> Line2D:
+    """The density of a model in one dimension."""
+    x = np.linspace(limits[0], limits[1], grid)
+    heights = np.exp(_log_densities(model, x[:, None], measure))
+    defaults: dict[str, Any] = {"color": GEODESIC, "linewidth": 1.4, "label": "density"}
+    (artist,) = ax.plot(x, heights, **defaults | style)
+    ax.set_ylabel(
+        "density" if measure == "lebesgue" else f"density of {_NAMES[measure]}"
+    )
     return artist
 
 
@@ -263,10 +278,11 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
 
 
 def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Any:
-    """The part of the plane that shows the model."""
-    check_dimensions(getattr(model, "n_features_in_", 2), 2)
+    """The part of the plane, or of the line, that shows the model."""
+    dim = getattr(model, "n_features_in_", 2)
+    check_dimensions(dim, 1 if dim == 1 else 2)
     metric = metric_of(model)
-    bounds = plane(ax, limits, metric)
+    bounds = plane(ax, limits, metric, dim)
     if limits is not None or (metric is not None and metric.landmarks is not None):
         return bounds
     corners = [] if bounds is None else list(bounds.T)
@@ -285,13 +301,15 @@ def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Any:
 
 
 def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
-    """Log densities at points (..., 2); NaN where they could not be computed."""
+    """Log densities at points (..., D); NaN where they could not be computed."""
     # Other models than ours have one measure only, dx.
     which = {} if metric_of(model) is None else {"measure": measure}
     with warnings.catch_warnings():
         # The gaps in the figure show where; a count of points does not help.
         warnings.filterwarnings("ignore", message="the geodesics to", append=False)
-        values = np.asarray(model.score_samples(points.reshape(-1, 2), **which))
+        values = np.asarray(
+            model.score_samples(points.reshape(-1, points.shape[-1]), **which)
+        )
     return values.reshape(points.shape[:-1])
 
 

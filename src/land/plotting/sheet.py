@@ -80,28 +80,30 @@ def check_dimensions(found: int, expected: int | None) -> None:
         )
 
 
-def plane(ax: Axes, limits: ArrayLike | None, metric: Metric | None) -> Array | None:
+def plane(
+    ax: Axes, limits: ArrayLike | None, metric: Metric | None, dim: int = 2
+) -> Array | None:
     """``[[x_min, x_max], [y_min, y_max]]``: given, of the metric's data, of the axes.
 
-    None if none of the three says where to draw.
+    None if none of the three says where to draw; one row in one dimension.
     """
     if limits is not None:
-        return check_limits(limits)
+        return check_limits(limits, dim)
     landmarks = None if metric is None else metric.landmarks
     if landmarks is not None:
         low, high = landmarks.min(axis=0), landmarks.max(axis=0)
         margin = _MARGIN * (high - low).max()
         return np.stack([low - margin, high + margin], axis=1)
-    return np.sort([ax.get_xlim(), ax.get_ylim()], axis=1) if ax.has_data() else None
+    shown = np.sort([ax.get_xlim(), ax.get_ylim()], axis=1)
+    return shown[:dim] if ax.has_data() else None
 
 
-def check_limits(limits: ArrayLike) -> Array:
+def check_limits(limits: ArrayLike, dim: int = 2) -> Array:
     """The limits as an array, if they are ``[[x_min, x_max], [y_min, y_max]]``."""
     bounds = check_points("limits", limits, 2, ndim=2)
-    if bounds.shape != (2, 2) or np.any(bounds[:, 0] >= bounds[:, 1]):
-        raise ValueError(
-            f"limits must be [[x_min, x_max], [y_min, y_max]], got {bounds.tolist()}"
-        )
+    if bounds.shape != (dim, 2) or np.any(bounds[:, 0] >= bounds[:, 1]):
+        expected = ", ".join(["[x_min, x_max]", "[y_min, y_max]"][:dim])
+        raise ValueError(f"limits must be [{expected}], got {bounds.tolist()}")
     return bounds
 
 

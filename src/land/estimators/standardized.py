@@ -1,0 +1,127 @@
+"""Models of standardised columns that take and give points in the data's own units."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from land.density.likelihood import Measure
+
+Array = NDArray[np.float64]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _has(name: str) -> Callable[[Method], Method]:
+    """Mark methods that the model within must have as well."""
+    decorator: Callable[[Method], Method] = available_if(
+        lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
+    )
+    return decorator
+
+
+class Standardized(BaseEstimator):
+    """A model fitted to columns of mean 0 and variance 1, for data in any units.
+
+    Log densities are with respect to the units of the data, unlike those of a
+    scikit-learn pipeline, and new points come in these units.
+
+    Parameters
+    ----------
+    estimator : LAND, LANDMixture or RiemannianKMeans
+        The model to be fitted.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted model; its means and covariances are of the standardised columns.
+    center_, scale_ : ndarray of shape (D,)
+        Means and standard deviations of the columns; 1 for one that does not vary.
+    n_features_in_, feature_names_in_
+        See `LAND`.
+
+    Examples
+    --------
+    >>> import land
+    >>> X = land.datasets.make_half_ellipse(60, random_state=0) * [1.0, 1000.0]
+    >>> model = land.LAND(method="least_squares", n_samples=200, random_state=0)
+    >>> scaled = land.Standardized(model).fit(X)
+    >>> scaled.score_samples(X).shape
+    (60,)
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
+        """Standardise the columns of `X`, (N, D), and fit the model to them."""
+        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        self.center_ = np.mean(data, axis=0)
+        spread = np.std(data, axis=0)
+        self.scale_ = np.where(spread > 0.0, spread, 1.0)
+        points = (data - self.center_) / self.scale_
+        self.estimator_ = clone(self.estimator).fit(points, sample_weight=sample_weight)
+        return self
+
+    @classmethod
+    def around(cls, model: Any, center: ArrayLike, scale: ArrayLike) -> Self:
+        """A fitted model of columns that were standardised by hand."""
+        made = cls(model)
+        made.estimator_, made.n_features_in_ = model, model.n_features_in_
+        made.center_, made.scale_ = np.asarray(center), np.asarray(scale)
+        return made
+
+    @_has("score_samples")
+    def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
+        """Log densities (n,), see `LAND`, in the units of the data."""
+        points = self._standardized(X)
+        values = self.estimator_.score_samples(points, measure)
+        # The metric's volume has no units.
+        return values - np.log(self.scale_).sum() * (measure == "lebesgue")
+
+    @_has("score_samples")
+    def score(
+        self, X: ArrayLike, y: Any = None, measure: Measure = "lebesgue"
+    ) -> float:
+        """Mean log density of the rows of `X`, see `score_samples`."""
+        return float(np.mean(self.score_samples(X, measure)))
+
+    @_has("sample")
+    def sample(
+        self, n: int = 1, random_state: Any = None
+    ) -> tuple[Array, NDArray[np.intp]]:
+        """Draw n points, in the units of the data, and their components; see `LAND`."""
+        check_is_fitted(self)
+        points, components = self.estimator_.sample(n, random_state)
+        return points * self.scale_ + self.center_, components
+
+    @_has("predict")
+    def predict(self, X: ArrayLike) -> Any:
+        """Labels of the rows, see `LANDMixture`."""
+        points = self._standardized(X)
+        return self.estimator_.predict(points)
+
+    @_has("predict_proba")
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Responsibilities (n, K), see `LANDMixture`."""
+        points = self._standardized(X)
+        return np.asarray(self.estimator_.predict_proba(points))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, see `LAND.save`."""
+        check_is_fitted(self)
+        extra: dict[str, Any] = {"center": self.center_, "scale": self.scale_}
+        if hasattr(self, "feature_names_in_"):
+            extra["columns"] = self.feature_names_in_.tolist()
+        self.estimator_.save(path, extra)
+
+    def _standardized(self, X: ArrayLike) -> Array:
+        check_is_fitted(self)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray((points - self.center_) / self.scale_)
