@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Selection,
         f_measure,
         load,
+        pairwise_distances,
         select,
     )
     from land.geodesics import (
@@ -57,6 +58,7 @@ __all__ = [
     "log_constant",
     "log_map",
     "metrics",
+    "pairwise_distances",
     "select",
 ]
 
@@ -80,6 +82,7 @@ _SOURCES = {
         "Selection",
         "f_measure",
         "load",
+        "pairwise_distances",
         "select",
     ),
     "land.geodesics": (

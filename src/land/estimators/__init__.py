@@ -2,6 +2,7 @@
 
 from land.estimators.archive import ModelFileError
 from land.estimators.clustering import RiemannianKMeans, f_measure
+from land.estimators.distances import pairwise_distances
 from land.estimators.distribution import LAND
 from land.estimators.files import load
 from land.estimators.mixture import LANDMixture
@@ -15,5 +16,6 @@ __all__ = [
     "Selection",
     "f_measure",
     "load",
+    "pairwise_distances",
     "select",
 ]
