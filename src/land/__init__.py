@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from land.density import LogConstant, log_constant
     from land.estimators import (
         LAND,
+        GeodesicPCA,
         LANDMixture,
         ModelFileError,
         RiemannianKMeans,
@@ -40,6 +41,7 @@ __all__ = [
     "ExpJacobian",
     "ExpMap",
     "Geodesic",
+    "GeodesicPCA",
     "LANDMixture",
     "LogConstant",
     "LogMap",
@@ -76,6 +78,7 @@ _SOURCES = {
     "land.density": ("LogConstant", "log_constant"),
     "land.estimators": (
         "LAND",
+        "GeodesicPCA",
         "LANDMixture",
         "ModelFileError",
         "RiemannianKMeans",

@@ -2,6 +2,7 @@
 
 from land.estimators.archive import ModelFileError
 from land.estimators.clustering import RiemannianKMeans, f_measure
+from land.estimators.decomposition import GeodesicPCA
 from land.estimators.distances import pairwise_distances
 from land.estimators.distribution import LAND
 from land.estimators.files import load
@@ -10,6 +11,7 @@ from land.estimators.selection import Selection, select
 
 __all__ = [
     "LAND",
+    "GeodesicPCA",
     "LANDMixture",
     "ModelFileError",
     "RiemannianKMeans",

@@ -104,14 +104,18 @@ class RiemannianEstimator(BaseEstimator):
         """Whether the automatic metric may follow the noise of the data."""
         return False
 
+    @property
+    def _parts(self) -> int:
+        """Components or clusters of the model, for the automatic metric."""
+        return getattr(self, "n_components", getattr(self, "n_clusters", 1))
+
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
         metric, sharp = self.metric, self._sharp
         if metric is None:
             sigma = _number_or_auto("sigma", self.sigma)
             if sigma is None:
-                parts = getattr(self, "n_components", getattr(self, "n_clusters", 1))
-                sigma = automatic_sigma(data, parts, sharp=sharp)
+                sigma = automatic_sigma(data, self._parts, sharp=sharp)
             else:
                 _check_sigma(sigma, data)
             rho = _number_or_auto("rho", self.rho)
