@@ -100,7 +100,7 @@ class _Spot:
         self.problem, self.mean, self.logs = problem, mean, logs
         self.weights = weights
         self.root, self.inverse = normal_frame(problem.metric, mean)
-        usable = np.isfinite(logs.tangents).all(axis=1)
+        usable = np.asarray(np.isfinite(logs.tangents).all(axis=1))
         self.own = np.where(usable, weights, 0.0)
         self.coordinates = np.where(usable[:, None], logs.tangents, 0.0) @ self.root
         self.moment = (self.own[:, None] * self.coordinates).T @ self.coordinates
@@ -117,7 +117,8 @@ class _Spot:
         responses = self.logs.responses
         assert responses is not None  # the caller has seen them
         responses = self.root @ responses @ self.inverse
-        known = np.isfinite(jacobians).all((1, 2)) & np.isfinite(responses).all((1, 2))
+        both = np.isfinite(jacobians) & np.isfinite(responses)
+        known = np.asarray(both.all(axis=(1, 2)))
         own = np.where(known, self.own, 0.0)
         # Data that are lost must not make a mean better.
         scales = np.sqrt(own) / max(float(own.sum()), 1e-300)
