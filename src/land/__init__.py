@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from land.estimators import (
         LAND,
         GeodesicPCA,
+        LANDClassifier,
         LANDMixture,
         ModelFileError,
         RiemannianKMeans,
@@ -42,6 +43,7 @@ __all__ = [
     "ExpMap",
     "Geodesic",
     "GeodesicPCA",
+    "LANDClassifier",
     "LANDMixture",
     "LogConstant",
     "LogMap",
@@ -79,6 +81,7 @@ _SOURCES = {
     "land.estimators": (
         "LAND",
         "GeodesicPCA",
+        "LANDClassifier",
         "LANDMixture",
         "ModelFileError",
         "RiemannianKMeans",

@@ -1,6 +1,7 @@
 """scikit-learn estimators: validate, call, store."""
 
 from land.estimators.archive import ModelFileError
+from land.estimators.classification import LANDClassifier
 from land.estimators.clustering import RiemannianKMeans, f_measure
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.distances import pairwise_distances
@@ -12,6 +13,7 @@ from land.estimators.selection import Selection, select
 __all__ = [
     "LAND",
     "GeodesicPCA",
+    "LANDClassifier",
     "LANDMixture",
     "ModelFileError",
     "RiemannianKMeans",

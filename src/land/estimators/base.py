@@ -32,6 +32,7 @@ CHOICES = {
     "volume": get_args(Volume),
     "reference": get_args(Reference),
     "covariance_type": tuple(COVARIANCE_TYPES),
+    "covariance": ("full", "shared", "diag"),
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
 }
