@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from land.density import LogConstant, log_constant
     from land.estimators import (
         LAND,
+        GeodesicPCA,
+        LANDClassifier,
         LANDMixture,
         ModelFileError,
         RiemannianKMeans,
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
         Standardized,
         f_measure,
         load,
+        pairwise_distances,
         select,
     )
     from land.geodesics import (
@@ -40,6 +43,8 @@ __all__ = [
     "ExpJacobian",
     "ExpMap",
     "Geodesic",
+    "GeodesicPCA",
+    "LANDClassifier",
     "LANDMixture",
     "LogConstant",
     "LogMap",
@@ -59,6 +64,7 @@ __all__ = [
     "log_constant",
     "log_map",
     "metrics",
+    "pairwise_distances",
     "select",
 ]
 
@@ -76,6 +82,8 @@ _SOURCES = {
     "land.density": ("LogConstant", "log_constant"),
     "land.estimators": (
         "LAND",
+        "GeodesicPCA",
+        "LANDClassifier",
         "LANDMixture",
         "ModelFileError",
         "RiemannianKMeans",
@@ -83,6 +91,7 @@ _SOURCES = {
         "Standardized",
         "f_measure",
         "load",
+        "pairwise_distances",
         "select",
     ),
     "land.geodesics": (

@@ -37,6 +37,13 @@ def test_broken_models(fails, table, tmp_path, name, case):
     assert "check the path" in fails(name, tmp_path / "none", *more.get(name, []))
 
 
+def test_models_that_are_for_python_only(fails, tmp_path):
+    data = np.random.default_rng(0).normal(size=(10, 2))
+    flat = land.metrics.EuclideanMetric(2)
+    land.GeodesicPCA(1, metric=flat).fit(data).save(tmp_path / "m")
+    assert "holds a GeodesicPCA" in fails("info", tmp_path / "m")
+
+
 def test_beside_the_model(fails, one_file, tmp_path):
     """What the command line stored is checked as well."""
     model = land.load(one_file)

@@ -20,6 +20,7 @@ from land.cli import cache
 from land.cli.console import CommandError, Console
 from land.cli.data import SHOWN, Data, listed, read_data
 from land.cli.tables import FIGURES, TABLES, check_output, deliver, text_table
+from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import information_criteria
 from land.estimators.files import load_with_extra
 
@@ -165,6 +166,8 @@ def load_model(path: Path, console: Console) -> StoredModel:
     console.say(f"reading {path}")
     cache.enable()
     model, extra = load_with_extra(path)
+    if isinstance(model, GeodesicPCA):
+        raise CommandError(f"{path} holds a GeodesicPCA, which is for Python only")
     dim, label = model.n_features_in_, extra.get("label")
     numbered = [f"x{k + 1}" for k in range(dim)]
     columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))

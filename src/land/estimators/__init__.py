@@ -1,7 +1,10 @@
 """scikit-learn estimators: validate, call, store."""
 
 from land.estimators.archive import ModelFileError
+from land.estimators.classification import LANDClassifier
 from land.estimators.clustering import RiemannianKMeans, f_measure
+from land.estimators.decomposition import GeodesicPCA
+from land.estimators.distances import pairwise_distances
 from land.estimators.distribution import LAND
 from land.estimators.files import load
 from land.estimators.mixture import LANDMixture
@@ -10,6 +13,8 @@ from land.estimators.standardized import Standardized
 
 __all__ = [
     "LAND",
+    "GeodesicPCA",
+    "LANDClassifier",
     "LANDMixture",
     "ModelFileError",
     "RiemannianKMeans",
@@ -17,5 +22,6 @@ __all__ = [
     "Standardized",
     "f_measure",
     "load",
+    "pairwise_distances",
     "select",
 ]

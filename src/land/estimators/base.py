@@ -32,6 +32,7 @@ CHOICES = {
     "volume": get_args(Volume),
     "reference": get_args(Reference),
     "covariance_type": tuple(COVARIANCE_TYPES),
+    "covariance": ("full", "shared", "diag"),
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
 }
@@ -107,14 +108,18 @@ class RiemannianEstimator(BaseEstimator):
         """Whether the automatic metric may follow the noise of the data."""
         return False
 
+    @property
+    def _parts(self) -> int:
+        """Components or clusters of the model, for the automatic metric."""
+        return getattr(self, "n_components", getattr(self, "n_clusters", 1))
+
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
         metric, sharp = self.metric, self._sharp
         if metric is None:
             sigma = check_number_or_word("sigma", self.sigma, self._words)
             if sigma is None:
-                parts = getattr(self, "n_components", getattr(self, "n_clusters", 1))
-                sigma = automatic_sigma(data, parts, sharp=sharp)
+                sigma = automatic_sigma(data, self._parts, sharp=sharp)
             else:
                 _check_sigma(sigma, data)
             rho = check_number_or_word("rho", self.rho, self._words)

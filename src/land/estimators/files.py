@@ -28,6 +28,8 @@ from land.estimators.archive import (
 )
 from land.estimators.base import CHOICES, RiemannianEstimator
 from land.estimators.clustering import RiemannianKMeans
+from land.estimators.decomposition import GeodesicPCA
+from land.estimators.density import RiemannianDensity
 from land.estimators.distribution import LAND
 from land.estimators.mixture import LANDMixture
 from land.estimators.standardized import Standardized
@@ -86,6 +88,14 @@ FIELDS: dict[type[RiemannianEstimator], dict[str, Field]] = {
         "labels_": Field("N", "<i4"),
         "inertia_": Field(),
     },
+    GeodesicPCA: {
+        **_FIT,
+        "mean_": Field("D"),
+        "components_": Field("KD"),
+        "explained_variance_": Field("K"),
+        "explained_variance_ratio_": Field("K"),
+        "n_components_": _COUNT,
+    },
 }
 _METRIC = {"metric.data": Field("RD"), "metric.sigma": Field(), "metric.rho": Field()}
 # Attributes that have entries of their own in the header, or are made anew.
@@ -140,7 +150,7 @@ def save(
 
 def load(
     path: PathLike, *, metric: Metric | None = None
-) -> LAND | LANDMixture | RiemannianKMeans | Standardized:
+) -> LAND | LANDMixture | RiemannianKMeans | GeodesicPCA | Standardized:
     """Read a model from a file that `save` has written.
 
     Nothing in the file is executed; anything unexpected in it is refused. A model of
@@ -213,7 +223,7 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
     shares = fitted.get("weights_", np.ones(1))
     good = shares.min() >= 0.0 and abs(shares.sum() - 1.0) <= _ROUNDING
     require(good, "weights_ must not be negative, and sum to one")
-    if kind is not RiemannianKMeans:
+    if issubclass(kind, RiemannianDensity):
         shape = _means(fitted).shape
         fitted["history_"] = [_step(entry, shape) for entry in header["history"]]
         fitted["health_"] = _strings("health", header.get("health", []))

@@ -29,7 +29,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from land.density.likelihood import Measure, log_density
 from land.density.nodes import Law
-from land.geodesics import log_map
+from land.geodesics import exp_map, log_map
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -87,6 +87,12 @@ def tangents_at(points: Array, metric: Metric, mean: Array) -> Array:
     """Tangents Log(x) at the mean, (n, D); NaN where a log map failed."""
     logs = log_map(metric, mean, points)
     return np.where(logs.converged[:, None], logs.tangents, np.nan)
+
+
+def arrivals_from(tangents: Array, metric: Metric, mean: Array) -> Array:
+    """Points Exp(v) from the mean, (n, D); NaN where an exponential map failed."""
+    found = exp_map(metric, mean, tangents)
+    return np.where(found.converged[:, None], found.points, np.nan)
 
 
 def distances_to(points: Array, metric: Metric, centers: Array) -> Array:

@@ -11,6 +11,7 @@ from land.fitting.mixture import (
     least_squares_mixture,
     log_densities,
 )
+from land.fitting.principal import Principal, fit_principal, normal_frame
 from land.fitting.problem import FitProblem
 from land.fitting.single import FitSettings, fit_one
 
@@ -24,13 +25,16 @@ __all__ = [
     "FitSettings",
     "MixtureEstimate",
     "NotWorthwhileError",
+    "Principal",
     "Snapshot",
     "Step",
     "fit_kmeans",
     "fit_mixture",
     "fit_one",
+    "fit_principal",
     "fit_single",
     "least_squares_mixture",
     "log_densities",
+    "normal_frame",
     "spread_centers",
 ]

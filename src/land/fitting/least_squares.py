@@ -26,10 +26,26 @@ def fit_least_squares(
     tol: float,
     rng: np.random.Generator,
 ) -> tuple[Estimate, bool]:
-    """Karcher mean by descent along geodesics, and the covariance of the tangents.
+    """Intrinsic mean, and the covariance of the tangents; and whether it converged."""
+    mean, logs, converged = intrinsic_mean(problem, weights, start, max_iter, tol, rng)
+    covariance = empirical_covariance(problem, weights, logs)
+    (estimate,) = problem.evaluate([mean], [covariance], [weights], [logs])
+    problem.record(estimate.objective, [estimate])
+    return estimate, converged
 
-    Of many data samples bring the mean near. Returns the estimate and whether the mean
-    tangent is shorter than `tol`, relative to the spread of the data.
+
+def intrinsic_mean(
+    problem: FitProblem,
+    weights: Array,
+    start: Array,
+    max_iter: int,
+    tol: float,
+    rng: np.random.Generator,
+) -> tuple[Array, LogMap, bool]:
+    """Karcher mean by descent along geodesics, with the log maps of the data there.
+
+    Of many data samples bring the mean near. Also returns whether the mean tangent is
+    shorter than `tol`, relative to the spread of the data.
     """
     mean, converged = start, False
     n_rows = int(np.sum(weights > 0.0))
@@ -43,11 +59,7 @@ def fit_least_squares(
         search = Search(spot, own, first_radius(problem.metric))
         descend(variance, [search], max_iter, tol, lambda spot: None)
         mean, converged = search.spot.mean, search.converged
-    logs = search.spot.logs
-    covariance = empirical_covariance(problem, weights, logs)
-    (estimate,) = problem.evaluate([mean], [covariance], [weights], [logs])
-    problem.record(estimate.objective, [estimate])
-    return estimate, converged
+    return mean, search.spot.logs, converged
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,12 @@ def fit_one(
         return fit_maximum_likelihood(
             problem,
             weights,
-            None if by_rule else _first_mean(problem, weights, init, rng),
+            None if by_rule else first_mean(problem, weights, init, rng),
             settings.max_iter,
             settings.tol,
             rng,
         )
-    start = _first_mean(problem, weights, init, rng)
+    start = first_mean(problem, weights, init, rng)
     if settings.method == "least_squares":
         return fit_least_squares(
             problem, weights, start, settings.max_iter, settings.tol, rng
@@ -78,9 +78,10 @@ def fit_one(
     return fit_as_in_paper(problem, weights, estimate, settings.max_iter, settings.tol)
 
 
-def _first_mean(
+def first_mean(
     problem: FitProblem, weights: Array, init: Init | Array, rng: np.random.Generator
 ) -> Array:
+    """Where to start: the mean given, a random datum, or a central one."""
     if not isinstance(init, str):
         return init
     if init == "random":

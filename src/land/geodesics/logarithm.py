@@ -69,18 +69,22 @@ class LogMap:
         return (self._center + samples).reshape(*self.lengths.shape, *samples.shape[1:])
 
     @cached_property
-    def log_dets(self) -> Array:
-        """log|det DExp_base(v)| at the tangents v, shape (...).
+    def jacobians(self) -> Array:
+        """DExp_base(v) at the tangents v, in coordinates, (..., D, D).
 
-        What `land.exp_log_det` returns for the tangents, but from the curves: faster,
+        What `land.exp_jacobian` returns for the tangents, but from the curves: faster,
         and more accurate on long ways. NaN where a geodesic did not converge or the
         derivative could not be computed. Computed when first asked for.
         """
         with jax.enable_x64(True):
-            jacobians = jacobians_along(self._metric, self._solution, self._targets)
+            found = jacobians_along(self._metric, self._solution, self._targets)
+        return found.reshape(*self.lengths.shape, *found.shape[1:])
+
+    @cached_property
+    def log_dets(self) -> Array:
+        """log|det DExp_base(v)| at the tangents v, shape (...); see `jacobians`."""
         with np.errstate(invalid="ignore"):
-            values = np.linalg.slogdet(jacobians)[1]
-        return np.asarray(values).reshape(self.lengths.shape)
+            return np.asarray(np.linalg.slogdet(self.jacobians)[1])
 
     @cached_property
     def responses(self) -> Array | None:

@@ -1,0 +1,227 @@
+"""Discriminant analysis: a locally adaptive normal distribution for each class."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from land._validation import as_generator, check_count, check_points
+from land.density import log_constant
+from land.density.nodes import invert
+from land.estimators.base import RiemannianEstimator, check_choice, draw_integers
+from land.estimators.distribution import LAND
+from land.fitting import normal_frame
+
+Array = NDArray[np.float64]
+
+
+class LANDClassifier(ClassifierMixin, RiemannianEstimator):
+    """Classifier with a locally adaptive normal distribution for each class.
+
+    With a flat metric it is quadratic or linear discriminant analysis or Gaussian naive
+    Bayes, with covariances of maximum likelihood.
+
+    Parameters
+    ----------
+    covariance : {"full", "shared", "diag"}
+        A covariance for each class (quadratic); one for all classes, in normal
+        coordinates at their means (linear); diagonal ones (naive Bayes).
+    priors : array_like of shape (n_classes,) or None
+        Probabilities of the classes; None takes their shares of the data.
+    sigma, rho, metric
+        The metric, see `LAND`. Each class has its own, learned from its rows, or the
+        flat one where that suffices. With a shared covariance there is one metric,
+        learned from all rows.
+    n_samples, max_iter, tol, random_state
+        See `LAND`.
+    n_jobs : int or None
+        Number of processes that score points, see `LAND`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    priors_ : ndarray of shape (n_classes,)
+    distributions_ : list of LAND
+        One for each class.
+    n_iter_ : int
+        Largest number of steps of their fits.
+    n_features_in_, feature_names_in_
+        See `LAND`.
+
+    Examples
+    --------
+    >>> import land
+    >>> X, y = land.datasets.make_two_moons(40, random_state=0)
+    >>> model = land.LANDClassifier(n_samples=300, tol=0.1, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (40, 2)
+    """
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        priors: Any = None,
+        sigma: float | str = "auto",
+        rho: float | str = "auto",
+        metric: Any = None,
+        n_samples: int = 3000,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.covariance = covariance
+        self.priors = priors
+        self.sigma = sigma
+        self.rho = rho
+        self.metric = metric
+        self.n_samples = n_samples
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ArrayLike, y: Any) -> Self:
+        """Fit the classes `y`, (N,), of the rows of `X`, (N, D)."""
+        check_choice("covariance", self.covariance)
+        data, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        counts = np.bincount(codes)
+        if len(counts) < 2:
+            raise ValueError("y must have at least 2 classes, got 1 class")
+        if counts.min() < 2:
+            least = self.classes_[np.argmin(counts)]
+            raise ValueError(
+                f"y must have at least 2 rows of each class, got 1 of {least!r}"
+            )
+        shares = counts / len(codes)
+        self.priors_ = self._check_priors(shares)
+        shared = self.covariance == "shared"
+        options: dict[str, Any] = {
+            "sigma": self.sigma,
+            "rho": self.rho,
+            "metric": self._learn_metric(data) if shared else self.metric,
+            "covariance_type": "diag" if self.covariance == "diag" else "full",
+            "n_samples": self.n_samples,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "n_jobs": self.n_jobs,
+        }
+        seeds = draw_integers(self.random_state, len(counts))
+        self.distributions_ = [
+            LAND(random_state=seed, **options).fit(data[codes == k])
+            for k, seed in enumerate(seeds)
+        ]
+        self.n_iter_ = max(each.n_iter_ for each in self.distributions_)
+        if shared:
+            _share_covariance(self.distributions_, shares)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable classes."""
+        best = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of the classes, (n, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Log probabilities of the classes, (n, n_classes).
+
+        A class that no geodesic reaches is left out, with a warning. Where none is
+        reached they are those of the priors.
+        """
+        joint = self._log_joint(X)
+        total = logsumexp(joint, axis=1, keepdims=True)
+        reached = np.isfinite(total)
+        known = joint - np.where(reached, total, 0.0)
+        return np.where(reached, known, self._log_priors)
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Log of prior times density, (n, n_classes).
+
+        For two classes their difference, (n,), which is positive for the second.
+        """
+        joint = self._log_joint(X)
+        return joint[:, 1] - joint[:, 0] if len(self.classes_) == 2 else joint
+
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Log densities of the rows, whatever their class, (n,): low for outliers."""
+        return np.asarray(logsumexp(self._log_joint(X), axis=1))
+
+    def sample(
+        self, n: int = 1, random_state: Any = None
+    ) -> tuple[Array, NDArray[Any]]:
+        """Draw n independent points (n, D), and their classes (n,), in their order."""
+        check_is_fitted(self)
+        rng = as_generator(random_state)
+        counts = rng.multinomial(check_count("n", n), self.priors_)
+        points = [
+            each.sample(int(count), rng)[0]
+            for each, count in zip(self.distributions_, counts, strict=True)
+            if count
+        ]
+        return np.concatenate(points), np.repeat(self.classes_, counts)
+
+    def _check_priors(self, shares: Array) -> Array:
+        if self.priors is None:
+            return shares
+        priors = check_points("priors", self.priors)
+        if priors.shape != shares.shape:
+            raise ValueError(
+                f"priors must have shape {shares.shape}, one for each class, "
+                f"got {priors.shape}"
+            )
+        if priors.min() < 0.0 or abs(priors.sum() - 1.0) > 1e-6:
+            raise ValueError(
+                f"priors must not be negative, and sum to one, got {self.priors!r}"
+            )
+        return priors
+
+    @property
+    def _parts(self) -> int:
+        return len(self.classes_)
+
+    @property
+    def _log_priors(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self.priors_)
+
+    def _log_joint(self, X: ArrayLike) -> Array:
+        """Log of prior times density, (n, n_classes); no density if not reached."""
+        check_is_fitted(self)
+        points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        scores = [each.score_samples(points) for each in self.distributions_]
+        densities = np.stack(scores, axis=1)
+        return np.where(np.isnan(densities), -np.inf, densities) + self._log_priors
+
+
+def _share_covariance(models: list[LAND], shares: Array) -> None:
+    """Give models the mean of their covariances in normal coordinates."""
+    frames = [normal_frame(model.metric_, model.mean_) for model in models]
+    pooled = sum(
+        share * root @ model.covariance_ @ root
+        for share, model, (root, _) in zip(shares, models, frames, strict=True)
+    )
+    for model, (_, inverse) in zip(models, frames, strict=True):
+        covariance = inverse @ pooled @ inverse
+        constant = log_constant(
+            model.metric_,
+            model.mean_,
+            covariance,
+            n_samples=model.n_samples,
+            random_state=model.random_state,
+            reference="lebesgue",
+        )
+        model.covariance_, model.precision_ = covariance, invert(covariance)
+        model.log_constant_ = constant.value
+        model.log_constant_stderr_ = constant.stderr
+        model.effective_samples_ = constant.effective_samples

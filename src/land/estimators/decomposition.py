@@ -1,0 +1,159 @@
+"""Principal geodesic analysis as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from land._validation import check_count, check_points, check_positive
+from land.estimators.base import RiemannianEstimator, warn_about_points
+from land.estimators.scoring import arrivals_from, in_chunks, tangents_at
+from land.fitting import fit_principal, normal_frame
+
+Array = NDArray[np.float64]
+
+
+class GeodesicPCA(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, RiemannianEstimator
+):
+    """Principal components along geodesics: PCA that follows curved data.
+
+    A datum is described by normal coordinates, those of the geodesic from the mean to
+    it. A few directions in them, the components, describe most of it; the exponential
+    map leads back to the data. With a flat metric this is scikit-learn's `PCA`.
+
+    The components are those whose image under the exponential map is nearest to the
+    data, and the mean is the intrinsic mean, moved across them to the same end. In more
+    than six dimensions, or with as many components as dimensions, they are the
+    principal directions at the intrinsic mean itself.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Number of components; None keeps all dimensions.
+    sigma, rho, metric
+        The metric, see `LAND`. There is no comparison with the flat one.
+    max_iter : int
+        Largest number of steps.
+    tol : float
+        Stop when a step lowers the squared error by a smaller share than this.
+    random_state : None, int, RandomState or Generator
+        Randomness of the start.
+    n_jobs : int or None
+        Number of processes that transform points, see `LAND`.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (D,)
+    components_ : ndarray of shape (n_components, D)
+        Orthonormal directions in normal coordinates at the mean, the one of largest
+        variance first. ``M(mean_)^(1/2)``, the symmetric root, leads from tangents to
+        normal coordinates.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        Variances along the components, of squared geodesic length; and as shares of the
+        variance in all directions.
+    n_components_ : int
+    n_iter_, converged_, metric_, sigma_, rho_, n_features_in_, feature_names_in_
+        See `LAND`.
+
+    Examples
+    --------
+    >>> import land
+    >>> X = land.datasets.make_half_ellipse(60, random_state=0)
+    >>> pca = land.GeodesicPCA(1, random_state=0).fit(X)
+    >>> along = pca.transform(X)  # geodesic lengths from the mean, with signs
+    >>> pca.inverse_transform(along).shape
+    (60, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        sigma: float | str = "auto",
+        rho: float | str = "auto",
+        metric: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sigma = sigma
+        self.rho = rho
+        self.metric = metric
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Find the components of the rows of `X`, (N, D); `y` is ignored."""
+        limits = check_count("max_iter", self.max_iter), check_positive("tol", self.tol)
+        problem, weights, rng = self._start_fit(X, None)
+        n, dim = problem.data.shape
+        count = dim
+        if self.n_components is not None:
+            count = check_count("n_components", self.n_components)
+        if count > dim:
+            raise ValueError(
+                f"n_components={count} must not exceed the number of columns, {dim}"
+            )
+        found = fit_principal(problem, weights, count, *limits, rng)
+        self.mean_ = found.mean
+        self.components_ = found.components
+        self.explained_variance_ = found.variances * n / (n - 1)
+        self.explained_variance_ratio_ = found.variances / max(found.total, 1e-300)
+        self.n_components_ = count
+        self.n_iter_ = found.n_iter
+        self.converged_ = found.converged
+        if not found.converged:
+            warnings.warn(
+                f"the fit did not converge within {self.max_iter} steps; raise "
+                "max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Normal coordinates along the components, (n, n_components).
+
+        NaN, with a warning, where a log map failed.
+        """
+        check_is_fitted(self)
+        tangents = self._for_rows(tangents_at, X, mean=self.mean_)
+        warn_about_points(tangents[:, 0], "their coordinates are NaN")
+        root, _ = normal_frame(self.metric_, self.mean_)
+        return tangents @ root @ self.components_.T
+
+    def inverse_transform(self, X: ArrayLike) -> Array:
+        """Points (n, D) with coordinates `X`, (n, n_components), along the components.
+
+        They are the ends of geodesics from the mean. Coordinates along a line through
+        zero give the curve of that direction. NaN, with a warning, where an
+        exponential map failed.
+        """
+        check_is_fitted(self)
+        coordinates = check_points("X", X, self.n_components_, ndim=2)
+        _, inverse = normal_frame(self.metric_, self.mean_)
+        tangents = coordinates @ self.components_ @ inverse
+        ends = partial(arrivals_from, metric=self.metric_, mean=self.mean_)
+        points = in_chunks(ends, tangents, self.n_jobs)
+        warn_about_points(points[:, 0], "they are NaN")
+        return points
+
+    @property
+    def _parts(self) -> int:
+        """Curves are to be followed all the way, as those of clusters."""
+        return 2
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
