@@ -1,4 +1,4 @@
-"""Default settings against Gaussian mixtures of the same size, on held-out data."""
+"""LAND against Gaussian mixtures, kernel densities and other clusterings."""
 
 import os
 import time
@@ -10,9 +10,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
+from sklearn.cluster import HDBSCAN, SpectralClustering
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
 import land
@@ -20,6 +23,7 @@ from benchmarks.common import Column, Table
 
 Array = NDArray[np.float64]
 N_POINTS, N_SEEDS, HELD_OUT = 400, 3, 0.2
+MOST_COMPONENTS = 10  # of a Gaussian mixture
 # Nights of sleep, if LAND_DATA_DIR names the folder with their band powers.
 NIGHTS, N_EPOCHS = ("SC4001", "SC4011", "SC4042"), 500
 
@@ -34,56 +38,94 @@ class Data(NamedTuple):
 
 
 def run(quick: bool) -> list[Table]:
-    """Held-out log densities and agreement with classes."""
+    """Held-out log densities, agreement with classes, seconds."""
     sets = list(data_sets())
     sets, seeds = (sets[:2], range(1)) if quick else (sets, range(N_SEEDS))
-    jobs = [(k, seed) for k in range(len(sets)) for seed in seeds]
-    found = Parallel(n_jobs=-1)(delayed(_compare)(k, seed) for k, seed in jobs)
+    jobs = [(k, seed) for seed in seeds for k in range(len(sets))]
+    found = Parallel(n_jobs=-1)(delayed(_compare)(k, seed) for k, seed in jobs[::-1])
+    rows = dict(zip(jobs[::-1], found, strict=True))
+    results = [[rows[k, seed] for seed in seeds] for k in range(len(sets))]
+    return [_densities(sets, results), _clusters(sets, results)]
+
+
+def _densities(sets: list[Data], results: list[list[dict]]) -> Table:
     table = Table(
-        title="Held-out log density, default settings",
+        title="Held-out log density",
         columns=[
             Column("data", "data"),
             Column("n_components", "K"),
             Column("curved", "along curves"),
             Column("gmm", "GMM", ".2f"),
-            Column("land", "LAND", ".2f"),
-            Column("gain", "gain ± s.e."),
-            Column("gmm_index", "ARI of GMM", ".2f"),
-            Column("land_index", "ARI of LAND", ".2f"),
-            Column("seconds", "s", ".1f"),
+            Column("gain_auto", "LAND, gain ± s.e."),
+            Column("gain_learned", "learned, gain ± s.e."),
+            Column("gain_best", "GMM of best K, gain"),
+            Column("gain_kde", "KDE, gain"),
+            Column("seconds_auto", "LAND, s", ".1f"),
+            Column("seconds_learned", "learned, s", ".0f"),
         ],
         notes=(
-            f"{HELD_OUT:.0%} of the rows held out, {N_SEEDS} seeds; GMM is "
-            "scikit-learn's with n_init=3. The gain is LAND's held-out log density "
-            "less that of the GMM, with the standard error of its mean over held-out "
-            "points of all seeds. ARI: adjusted Rand index of the clusters of the "
-            "training data. Seconds of the default fit, compilation included, one "
-            "process on each core."
+            f"{HELD_OUT:.0%} of the rows held out, {N_SEEDS} seeds. GMM is "
+            "scikit-learn's with n_init=3; gains are over its log density, with the "
+            "standard error of the mean over held-out points of all seeds. LAND has "
+            "default settings, or sigma='learn' and rho='learn'. The best K of the GMM "
+            f"is that of the smallest BIC up to {MOST_COMPONENTS}; KDE is a kernel "
+            "density with a cross-validated bandwidth. Seconds of a fit, compilation "
+            "included, one process on each core. Sleep is not learned: it would take "
+            "minutes a fit."
         ),
     )
-    for position, data in enumerate(sets):
-        rows = [row for (k, _), row in zip(jobs, found, strict=True) if k == position]
-        gains = np.concatenate([row["gains"] for row in rows])
-        error = gains.std(ddof=1) / np.sqrt(len(gains))
-        means = {
-            key: float(np.mean([row[key] for row in rows]))
-            for key in ("gmm", "land", "seconds")
-        }
-        indices = {
-            key: None if rows[0][key] is None else np.mean([row[key] for row in rows])
-            for key in ("gmm_index", "land_index")
-        }
+    for data, rows in zip(sets, results, strict=True):
+        gains = {}
+        for name in ("auto", "learned", "best", "kde"):
+            values = [row[name] - row["gmm"] for row in rows if name in row]
+            if values:
+                own = np.concatenate(values)
+                error = own.std(ddof=1) / np.sqrt(len(own))
+                gains[f"gain_{name}"] = f"{own.mean():+.2f} ± {error:.2f}"
         table.rows.append(
             {
                 "data": data.name,
                 "n_components": data.n_components,
                 "curved": "yes" if data.curved else "no",
-                "gain": f"{gains.mean():+.2f} ± {error:.2f}",
-                **means,
-                **indices,
+                "gmm": float(np.mean([row["gmm"].mean() for row in rows])),
+                **gains,
+                **_means(rows, ("seconds_auto", "seconds_learned")),
             }
         )
-    return [table]
+    return table
+
+
+def _clusters(sets: list[Data], results: list[list[dict]]) -> Table:
+    names = {
+        "gmm_index": "GMM",
+        "auto_index": "LAND",
+        "learned_index": "LAND, learned",
+        "spectral_index": "spectral",
+        "hdbscan_index": "HDBSCAN",
+    }
+    table = Table(
+        title="Adjusted Rand index of the clusters of the training data",
+        columns=[
+            Column("data", "data"),
+            Column("n_components", "K"),
+            *(Column(key, name, ".2f") for key, name in names.items()),
+        ],
+        notes=(
+            "Means over the seeds. Spectral clustering of the graph of nearest "
+            "neighbours, told K; HDBSCAN finds a number of its own. Both with the "
+            "other settings of scikit-learn."
+        ),
+    )
+    for data, rows in zip(sets, results, strict=True):
+        if "gmm_index" in rows[0]:
+            own = {"data": data.name, "n_components": data.n_components}
+            table.rows.append(own | _means(rows, tuple(names)))
+    return table
+
+
+def _means(rows: list[dict], names: tuple[str, ...]) -> dict[str, float]:
+    known = [name for name in names if all(name in row for row in rows)]
+    return {name: float(np.mean([row[name] for row in rows])) for name in known}
 
 
 def _compare(position: int, seed: int) -> dict:
@@ -94,26 +136,46 @@ def _compare(position: int, seed: int) -> dict:
     test, train = points[order[:n_test]], points[order[n_test:]]
     count = data.n_components
     gaussian = GaussianMixture(count, n_init=3, random_state=seed).fit(train)
-    theirs = gaussian.score_samples(test)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        model = land.LANDMixture(count, random_state=seed).fit(train)
-        spent = time.perf_counter() - start
-        ours = model.score_samples(test)
+    candidates = [
+        GaussianMixture(k, n_init=3, random_state=seed).fit(train)
+        for k in range(1, MOST_COMPONENTS + 1)
+    ]
+    best = min(candidates, key=lambda each: each.bic(train))
+    width = np.sqrt(np.mean(np.var(train, axis=0)))
+    widths = {"bandwidth": width * np.geomspace(0.03, 1.0, 20)}
+    kernels = GridSearchCV(KernelDensity(), widths).fit(train)
     row = {
-        "gmm": theirs.mean(),
-        "land": ours.mean(),
-        "gains": ours - theirs,
-        "gmm_index": None,
-        "land_index": None,
-        "seconds": spent,
+        "gmm": gaussian.score_samples(test),
+        "best": best.score_samples(test),
+        "kde": kernels.best_estimator_.score_samples(test),
     }
+    clusters = {
+        "gmm": gaussian.predict(train),
+        "spectral": _spectral(train, count),
+        "hdbscan": HDBSCAN(copy=True).fit_predict(train),
+    }
+    for name, word in (("auto", "auto"), ("learned", "learn")):
+        if word == "learn" and data.name.startswith("sleep"):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.perf_counter()
+            model = land.LANDMixture(count, word, word, random_state=seed).fit(train)
+            row[f"seconds_{name}"] = time.perf_counter() - start
+            row[name] = model.score_samples(test)
+            clusters[name] = model.predict(train)
     if labels is not None:
         truth = labels[order[n_test:]]
-        row["gmm_index"] = adjusted_rand_score(truth, gaussian.predict(train))
-        row["land_index"] = adjusted_rand_score(truth, model.predict(train))
+        for name, own in clusters.items():
+            row[f"{name}_index"] = adjusted_rand_score(truth, own)
     return row
+
+
+def _spectral(points: Array, count: int) -> Array:
+    spectral = SpectralClustering(count, affinity="nearest_neighbors", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a graph in several parts is fine
+        return spectral.fit_predict(points)
 
 
 def data_sets() -> Iterator[Data]:
@@ -141,6 +203,8 @@ def data_sets() -> Iterator[Data]:
     yield Data("two moons", 2, True, labelled(makers.make_two_moons))
     yield Data("wave and arc", 2, True, labelled(makers.make_wave_and_arc))
     yield Data("S-curve", 1, True, unlabelled(makers.make_s_curve))
+    yield Data("three arcs", 3, True, _three_arcs)
+    yield Data("banana", 1, True, _banana)
     yield Data("iris", 3, False, _classes(sklearn_datasets.load_iris, None))
     yield Data("wine, 3 PCs", 3, False, _classes(sklearn_datasets.load_wine, 3))
     cancer = _classes(sklearn_datasets.load_breast_cancer, 3)
@@ -149,6 +213,22 @@ def data_sets() -> Iterator[Data]:
     if "LAND_DATA_DIR" in os.environ:
         for night in NIGHTS:
             yield Data(f"sleep bands {night}", 5, False, _night(night))
+
+
+def _three_arcs(seed: int) -> tuple[Array, Array]:
+    """Half circles that reach into each other."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(3, size=N_POINTS)
+    angles, signs = rng.uniform(0.0, np.pi, N_POINTS), np.array([1.0, -1.0, 1.0])
+    centers = np.array([[0.0, 0.0], [1.0, 0.5], [2.0, 0.0]])[labels]
+    arcs = np.stack([np.cos(angles), signs[labels] * np.sin(angles)], axis=1)
+    return centers + arcs + 0.1 * rng.normal(size=(N_POINTS, 2)), labels
+
+
+def _banana(seed: int) -> tuple[Array, None]:
+    """A normal variable and its square, with noise."""
+    x, noise = np.random.default_rng(seed).normal(size=(2, N_POINTS))
+    return np.stack([x, x**2 + 0.3 * noise], axis=1), None
 
 
 def _classes(load: Callable, n_features: int | None) -> Callable:
