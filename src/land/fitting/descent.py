@@ -196,7 +196,8 @@ def _accept(objective: Objective, search: Search, spot: Spot | None) -> bool:
     share = -np.inf
     if spot is not None and objective.reliable(spot, search.spot):
         share = (search.spot.objective - spot.objective) / search.promise
-        _learn(objective, search, spot)
+        if not objective.metric.is_flat:  # there the model is exact
+            _learn(objective, search, spot)
     if share < _SETTINGS.poor:
         search.radius = _SETTINGS.shrink * search.size
     elif share > _SETTINGS.good:
