@@ -35,7 +35,7 @@ class _Settings:
     Attributes
     ----------
     rows : int
-        Rows, for each component, on which candidates are compared at most.
+        Rows on which candidates are compared at most.
     folds : int
         Parts of the data, each of which is held out once.
     trials : int
@@ -51,7 +51,7 @@ class _Settings:
         Of the fits: candidates differ by more than these leave open.
     """
 
-    rows: int = 400
+    rows: int = 300
     folds: int = 2
     trials: int = 8
     steps: tuple[float, float] = (math.log(1.6), math.log(4.0))
@@ -149,7 +149,7 @@ class _Trials:
                 f"{2 * _SETTINGS.folds} of them, got {len(data)}"
             )
         order = np.random.default_rng(seed).permutation(len(data))
-        self.data = data[order[: _SETTINGS.rows * self.parts]]
+        self.data = data[order[: _SETTINGS.rows]]
         self.folds = list(KFold(_SETTINGS.folds).split(self.data))
         self.estimator, self.seed = estimator, seed
         self.scores: dict[Place, Array] = {}
