@@ -1,7 +1,16 @@
 """Riemannian metrics: the interface and its implementations."""
 
 from land.metrics.base import Metric
+from land.metrics.density import DensityMetric
 from land.metrics.function import EuclideanMetric, FunctionMetric
 from land.metrics.local_diagonal import LocalDiagonalMetric
+from land.metrics.local_full import LocalFullMetric
 
-__all__ = ["EuclideanMetric", "FunctionMetric", "LocalDiagonalMetric", "Metric"]
+__all__ = [
+    "DensityMetric",
+    "EuclideanMetric",
+    "FunctionMetric",
+    "LocalDiagonalMetric",
+    "LocalFullMetric",
+    "Metric",
+]
