@@ -5,6 +5,7 @@ from land.metrics.density import DensityMetric
 from land.metrics.function import EuclideanMetric, FunctionMetric
 from land.metrics.local_diagonal import LocalDiagonalMetric
 from land.metrics.local_full import LocalFullMetric
+from land.metrics.pullback import PullbackMetric
 
 __all__ = [
     "DensityMetric",
@@ -13,4 +14,5 @@ __all__ = [
     "LocalDiagonalMetric",
     "LocalFullMetric",
     "Metric",
+    "PullbackMetric",
 ]
