@@ -197,6 +197,18 @@ def test_units_and_origin_do_not_matter(kind, factor, shift):
     assert_close(found, plain.tensor(points), 1e-9)
 
 
+def test_turning_the_data_changes_the_papers_metric():
+    """Or else the laws below would say nothing."""
+    turn = special_ortho_group.rvs(2, random_state=0)
+    data, points = cloud(100), cloud(20, 2, 7)
+    plain, turned = (
+        LocalDiagonalMetric(each, SIGMA, RHO) for each in (data, data @ turn.T)
+    )
+    expected = turn @ plain.tensor(points) @ turn.T
+    error = np.abs(turned.tensor(points @ turn.T) - expected)
+    assert error.max() > 0.1 * expected.max()
+
+
 @pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
 @pytest.mark.parametrize("dim", [2, 3, 7])
 def test_turning_the_data_turns_the_tensors(kind, dim):

@@ -24,6 +24,7 @@ def paraboloid(x):
 
 def test_a_linear_decoder_has_a_constant_tensor():
     metric = PullbackMetric(linear, dim=2)
+    assert repr(metric) == "PullbackMetric(linear, dim=2)"
     np.testing.assert_allclose(metric.tensor([3.0, 4.0]), MATRIX.T @ MATRIX, rtol=1e-14)
 
 

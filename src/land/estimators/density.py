@@ -23,6 +23,7 @@ from land.estimators.base import (
     CHOICES,
     RiemannianEstimator,
     check_choice,
+    is_learned,
     warn_about_points,
 )
 from land.estimators.callbacks import check_callbacks, combine
@@ -142,7 +143,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     def _compares_metrics(self) -> bool:
         """Whether the flat metric is tried as well."""
         automatic = isinstance(self.sigma, str) and isinstance(self.rho, str)
-        return automatic and self.metric is None and self.method == "ml"
+        return automatic and is_learned(self.metric) and self.method == "ml"
 
     @property
     def _sharp(self) -> bool:

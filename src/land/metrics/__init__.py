@@ -1,4 +1,10 @@
-"""Riemannian metrics: the interface and its implementations."""
+"""Riemannian metrics: the interface and its implementations.
+
+Those that are learned from data are `LocalDiagonalMetric`, the paper's,
+`LocalFullMetric` and `DensityMetric`; `KINDS` has them by the words for them.
+"""
+
+from typing import Any
 
 from land.metrics.base import Metric
 from land.metrics.density import DensityMetric
@@ -7,7 +13,15 @@ from land.metrics.local_diagonal import LocalDiagonalMetric
 from land.metrics.local_full import LocalFullMetric
 from land.metrics.pullback import PullbackMetric
 
+# The metrics that estimators learn, by the words for them.
+KINDS: dict[str, Any] = {
+    "diagonal": LocalDiagonalMetric,
+    "full": LocalFullMetric,
+    "density": DensityMetric,
+}
+
 __all__ = [
+    "KINDS",
     "DensityMetric",
     "EuclideanMetric",
     "FunctionMetric",

@@ -24,6 +24,10 @@ class _Pullback:
         ends = jax.jacfwd(lambda x: [jnp.ravel(each(x)) for each in self.functions])
         return sum((rows.T @ rows for rows in ends(point)), jnp.zeros(2 * point.shape))
 
+    @property
+    def __name__(self) -> str:
+        return " + ".join(getattr(each, "__name__", "?") for each in self.functions)
+
 
 @jax.tree_util.register_pytree_node_class
 class PullbackMetric(FunctionMetric):
@@ -73,14 +77,8 @@ class PullbackMetric(FunctionMetric):
         uncertainty: Decoder | None = None,
         landmarks: ArrayLike | None = None,
     ) -> None:
-        functions = {"decoder": decoder, "uncertainty": uncertainty}
-        if uncertainty is None:
-            del functions["uncertainty"]
-        for name, each in functions.items():
+        functions = (decoder,) if uncertainty is None else (decoder, uncertainty)
+        for name, each in zip(("decoder", "uncertainty"), functions, strict=False):
             if not callable(each):
                 raise ValueError(f"{name} must be callable, got {type(each).__name__}")
-        super().__init__(_Pullback(tuple(functions.values())), dim, landmarks)
-
-    def __repr__(self) -> str:
-        names = [getattr(each, "__name__", repr(each)) for each in self.fn.functions]
-        return f"PullbackMetric({', '.join(names)}, dim={self.dim})"
+        super().__init__(_Pullback(functions), dim, landmarks)
