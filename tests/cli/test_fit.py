@@ -39,6 +39,7 @@ def test_fit_hands_its_arguments_on():
     options = {
         "--sigma": "20",
         "--rho": "300",
+        "--metric": "full",
         "--method": "least_squares",
         "--volume": "exact",
         "--covariance-type": "diag",

@@ -73,8 +73,8 @@ def test_bad_widths(name, value):
 @pytest.mark.parametrize(
     ("metric", "what"),
     [
-        ("euclidean", "metric must be None or an instance of land.metrics.Metric"),
-        (EuclideanMetric, "metric must be None or an instance of land.metrics.Metric"),
+        ("euclidean", "metric must be 'diagonal', 'full', 'density', None or an inst"),
+        (EuclideanMetric, "None or an instance of land.metrics.Metric, got"),
         (EuclideanMetric(3), "metric has dimension 3, but X has 2 features"),
     ],
 )

@@ -66,6 +66,7 @@ HEADERS = {
     "nested": ({"parameters": {"init": {"array": "mean_"}}}, "must be a number"),
     "init": ({"parameters": {"init": ["a", "b"]}}, "init must be an array of real"),
     "choice": ({"parameters": {"volume": "other"}}, "'volume' must not be 'other'"),
+    "word": ({"parameters": {"metric": "other"}}, "'metric' must not be 'other'"),
     "numbers": ({"parameters": {"sigma": [1]}}, "'sigma' must be a number"),
     "history": ({"history": [1]}, "malformed header"),
     "step": ({"history": [{"iteration": 1}]}, "malformed header"),

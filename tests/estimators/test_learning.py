@@ -58,7 +58,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"metric": land.metrics.EuclideanMetric(2)}, "need metric=None"),
+        ({"metric": land.metrics.EuclideanMetric(2)}, "need a metric that is learned"),
         ({"method": "least_squares"}, "method='ml'"),
         ({"rho": "guess"}, "rho must be 'auto', 'learn' or a positive number"),
     ],

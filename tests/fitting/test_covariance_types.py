@@ -57,7 +57,8 @@ def profiles():
     found = {}
     for name in SIZES:
         kind = COVARIANCE_TYPES[name]
-        problem = FitProblem(metric, data, covariance_type=kind, n_samples=6000)
+        settings = {"covariance_type": kind, "n_samples": 6000, "tail": 1e-5}
+        problem = FitProblem(metric, data, **settings)
         (estimate,) = problem.profile([MEAN], [weights], problem.log_maps([MEAN]))
         found[name] = problem, weights, estimate
     return found

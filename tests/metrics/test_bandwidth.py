@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from land.metrics import LocalDiagonalMetric
+from land.metrics import KINDS
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 DATA = np.random.default_rng(0).normal(size=(50, 3))
@@ -27,12 +27,13 @@ def test_both_scale_with_the_data(c):
     assert automatic_rho(c * DATA, scaled) == pytest.approx(c**2 * rho, rel=1e-9)
 
 
-def test_rho_is_the_typical_local_variance():
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_rho_is_the_typical_local_variance(kind):
     sigma = automatic_sigma(DATA)
-    bare = LocalDiagonalMetric(DATA, sigma=sigma, rho=1e-12)
-    variances = 1.0 / np.diagonal(bare.tensor(DATA), axis1=1, axis2=2)  # h
-    expected = np.median(variances.mean(axis=1))
-    assert automatic_rho(DATA, sigma) == pytest.approx(expected, rel=1e-6)
+    bare = kind(DATA, sigma=sigma, rho=1e-12)
+    variances = np.linalg.inv(bare.tensor(DATA))  # h
+    expected = np.median(np.trace(variances, axis1=1, axis2=2)) / 3.0
+    assert automatic_rho(DATA, sigma, kind=kind) == pytest.approx(expected, rel=1e-6)
 
 
 def test_rho_without_neighbours_is_still_positive():

@@ -5,15 +5,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric, Metric
+from land.metrics import (
+    DensityMetric,
+    EuclideanMetric,
+    FunctionMetric,
+    LocalDiagonalMetric,
+    LocalFullMetric,
+    Metric,
+)
 
 SIGMA, RHO = 0.8, 0.05
 
 
-def learned(dim):
+def learned(dim, kind=LocalDiagonalMetric):
     rng = np.random.default_rng(dim)
     data = 3.0 + rng.standard_normal((150, dim)) / np.sqrt(dim)
-    return LocalDiagonalMetric(data, SIGMA, RHO)
+    return kind(data, SIGMA, RHO)
 
 
 def diagonal(x):
@@ -27,12 +34,20 @@ def full(x):
 
 METRICS = {
     "full sum": learned,
+    "full covariance": lambda dim: learned(dim, LocalFullMetric),
+    "density": lambda dim: learned(dim, DensityMetric),
     "table": lambda dim: learned(dim).tabulated(),
+    "table of full covariance": lambda dim: learned(dim, LocalFullMetric).tabulated(),
+    "table of density": lambda dim: learned(dim, DensityMetric).tabulated(),
     "diagonal function": lambda dim: FunctionMetric(diagonal, dim),
     "full function": lambda dim: FunctionMetric(full, dim),
 }
-CASES = [(name, dim) for name in METRICS for dim in (1, 2, 3, 5)]
-CASES = [case for case in CASES if case[0] != "table" or case[1] == 2]
+# Tables are of the plane.
+DIMENSIONS = {
+    name: (2,) if name.startswith("table") else (1, 2, 3, 5) for name in METRICS
+}
+DIMENSIONS |= {"full covariance": (1, 3), "density": (1, 3)}
+CASES = [(name, dim) for name in METRICS for dim in DIMENSIONS[name]]
 CASES += [("full sum", 7)]  # beyond the closed form
 
 
@@ -79,7 +94,7 @@ def test_jets_are_derivatives_of_the_formula(name, dim):
     with jax.enable_x64(True):
         expected = by_jacfwd(metric.tensor_at, points)
         generic = [np.asarray(each) for each in Metric.jet_batch(metric, points)]
-    bounds = (1e-9, 1e-7, 1e-5) if name == "table" else (1e-11, 1e-10, 1e-10)
+    bounds = (1e-9, 1e-7, 1e-5) if name.startswith("table") else (1e-11, 1e-10, 1e-10)
     assert_same(generic, expected, (1e-13, 1e-13, 1e-13))
     assert_same(metric.host_jets(points), expected, bounds)
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import land
-from land.metrics import LocalDiagonalMetric
+from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
+from land.metrics.sums import sum_derivatives
 from land.metrics.table import TOLERANCE, cut_off
-from land.metrics.variances import variance_derivatives
 
 RNG = np.random.default_rng(0)
 # For values, first and second derivatives (land.metrics.table).
@@ -58,7 +58,7 @@ def exactly(metric, points):
 
 @jax.jit
 def derivatives(points, source):
-    return variance_derivatives(points, source, 2)
+    return sum_derivatives(points, source, ((0, 0), (1, 1)), 2)
 
 
 def local_variances(metric, points):
@@ -66,7 +66,7 @@ def local_variances(metric, points):
     metric, center = metric.centred()
     scaled = (points - center - metric.center) / metric.sigma
     with jax.enable_x64(True):
-        found = derivatives(scaled, metric._parts[3])
+        found = derivatives(scaled, metric._table or metric._sums)
     values, *others = (metric.sigma**2 * np.asarray(part) for part in found)
     return values + metric.rho, *others
 
@@ -220,18 +220,15 @@ def test_far_away_nothing_is_left_but_rho(distance):
 
 @given(
     n=st.integers(1, 10**9),
-    log_sigma=st.floats(-200, 200),
-    log_share=st.floats(-200, 60),
+    log_floor=st.floats(-200, 60),
 )
-def test_the_cut_off_keeps_its_promise(n, log_sigma, log_share):
+def test_the_cut_off_keeps_its_promise(n, log_floor):
     """All N data just out of reach still add less than the tolerance."""
-    sigma = np.exp(log_sigma)
-    rho = sigma**2 * np.exp(log_share)
-    r = cut_off(n, sigma, rho)
+    r = cut_off(n, np.exp(log_floor))
     assert r >= 1.0
     tail = np.exp(-0.5 * r**2)
     for term in (r**2, r**3 + 2.0 * r, r**4 + 5.0 * r**2 + 2.0):
-        left_out = n * np.exp(-log_share) * term * tail
+        left_out = n * np.exp(-log_floor) * term * tail
         assert left_out <= (1.0 + 1e-9) * TOLERANCE or r**2 > 1490.0
 
 
@@ -261,6 +258,18 @@ def test_tabulated_where_that_is_possible(choice):
     assert not metric.is_tabulated  # metrics do not change
     np.testing.assert_array_equal(metric.tensor(data), before)
     assert other.tabulated() is other
+
+
+@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
+@pytest.mark.parametrize("name", ["far from the origin", "on a slanted line"])
+def test_other_kinds(kind, name):
+    data = ADVERSARIAL[name]
+    metric = kind(data, 0.7, 1.0)
+    other = metric.tabulated()
+    assert other.is_tabulated
+    points = places(data, 0.7)
+    expected = metric.tensor(points)
+    np.testing.assert_allclose(other.tensor(points), expected, rtol=0, atol=1e-7)
 
 
 def test_no_table_where_it_would_lose_digits():

@@ -84,7 +84,7 @@ def _data(options: argparse.Namespace, console: Console) -> Data:
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
     """Parameters of any model, from the arguments."""
-    names = "rho method volume reference covariance_type n_samples max_iter tol"
+    names = "rho metric method volume reference covariance_type n_samples max_iter tol"
     found = {name: getattr(options, name) for name in names.split()}
     return found if options.init is None else found | {"init": options.init}
 

@@ -175,6 +175,8 @@ def _model(parser: Any, **sigma: Any) -> Any:
     add("--sigma", **sigma)
     flat = "how freely the model leaves the data: a variance, or auto (default)"
     add("--rho", type=number_or_auto, default="auto", help=flat)
+    learned = "what the model learns from the data around a place"
+    _choice(group, "--metric", ("diagonal", "full", "density"), learned)
     methods = ("ml", "least_squares")
     _choice(group, "--method", methods, "maximum likelihood, or a quick baseline")
     covariances = ("full", "diag", "spherical")

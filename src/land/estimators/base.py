@@ -21,7 +21,7 @@ from land.density.nodes import Reference, Volume
 from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
-from land.metrics import LocalDiagonalMetric, Metric
+from land.metrics import KINDS, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
@@ -116,19 +116,22 @@ class RiemannianEstimator(BaseEstimator):
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
         metric, sharp = self.metric, self._sharp
-        if metric is None:
+        if is_learned(metric):
             sigma = check_number_or_word("sigma", self.sigma, self._words)
             if sigma is None:
                 sigma = automatic_sigma(data, self._parts, sharp=sharp)
             else:
                 _check_sigma(sigma, data)
+            kind = KINDS[metric or "diagonal"]
             rho = check_number_or_word("rho", self.rho, self._words)
-            rho = automatic_rho(data, sigma, sharp=sharp) if rho is None else rho
+            if rho is None:
+                rho = automatic_rho(data, sigma, kind=kind, sharp=sharp)
             self.sigma_, self.rho_ = sigma, rho
-            return LocalDiagonalMetric(data, sigma=sigma, rho=rho)
+            return kind(data, sigma, rho)
         if not isinstance(metric, Metric):
+            words = ", ".join(map(repr, KINDS))
             raise ValueError(
-                "metric must be None or an instance of land.metrics.Metric, "
+                f"metric must be {words}, None or an instance of land.metrics.Metric, "
                 f"got {metric!r}"
             )
         if metric.dim != data.shape[1]:
@@ -136,6 +139,11 @@ class RiemannianEstimator(BaseEstimator):
                 f"metric has dimension {metric.dim}, but X has {data.shape[1]} features"
             )
         return metric
+
+
+def is_learned(metric: Any) -> bool:
+    """Whether an estimator with this parameter learns its metric from the data."""
+    return metric is None or (isinstance(metric, str) and metric in KINDS)
 
 
 def draw_integers(random_state: Any, count: int) -> list[int]:

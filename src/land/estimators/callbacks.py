@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 
 from land.estimators.archive import ModelFileError, read_archive, write_archive
 from land.fitting import Step
-from land.metrics import LocalDiagonalMetric, Metric
+from land.metrics import KINDS
 
 Array = NDArray[np.float64]
 Callback = Callable[[Step], None]
@@ -132,14 +132,14 @@ class OpenCheckpoint:
 
 
 def fingerprint(
-    estimator: BaseEstimator, metric: Metric, data: Array, weights: Array
+    estimator: BaseEstimator, metric: Any, data: Array, weights: Array
 ) -> str:
     """What makes a fit what it is: data, weights, metric, parameters, version."""
     given = estimator.get_params(deep=False).items()
     parameters = {name: value for name, value in given if name not in _IRRELEVANT}
     if not isinstance(parameters["random_state"], (Integral, type(None))):
         del parameters["random_state"]  # what a generator gave is in the checkpoint
-    if type(metric) is LocalDiagonalMetric:
+    if type(metric) in KINDS.values():
         # Not its tensors: their last digits depend on whether there is a table.
         values = [metric.data, np.array([metric.sigma, metric.rho])]
     else:

@@ -24,6 +24,7 @@ from land.estimators.base import (
     check_choice,
     check_number_or_word,
     draw_integers,
+    is_learned,
     is_word,
     warn_about_points,
 )
@@ -150,9 +151,10 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
 
     def _fit_learned(self, X: ArrayLike, sample_weight: Any) -> Self:
         """Learn sigma and rho, and fit with them to all rows."""
-        if self.metric is not None or self.method != "ml":
+        if not is_learned(self.metric) or self.method != "ml":
             raise ValueError(
-                "sigma='learn' and rho='learn' need metric=None and method='ml'"
+                "sigma='learn' and rho='learn' need a metric that is learned, and "
+                "method='ml'"
             )
         for name in ("sigma", "rho"):
             check_number_or_word(name, getattr(self, name), self._words)
@@ -172,7 +174,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     def _compares_metrics(self) -> bool:
         """Whether the flat metric is tried as well."""
         automatic = isinstance(self.sigma, str) and isinstance(self.rho, str)
-        return automatic and self.metric is None and self.method == "ml"
+        return automatic and is_learned(self.metric) and self.method == "ml"
 
     @property
     def _sharp(self) -> bool:

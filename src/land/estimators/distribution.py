@@ -35,8 +35,11 @@ class LAND(RiemannianDensity):
         ``"auto"`` takes the typical local variance on the data. If sigma and rho are
         both automatic, they are chosen smaller, so that geodesics follow curves all the
         way round, and the flat metric is tried as well: see `geometry_gain_`.
-    metric : Metric or None
-        A metric to use in place of the learned one.
+    metric : {"diagonal", "full", "density"}, Metric or None
+        Which metric is learned: from the local variances along the axes, as in the
+        paper (None means the same); from the local covariances, so that turning the
+        data turns the result; or from a kernel density. See `land.metrics`. Or a metric
+        to use in place of a learned one.
     method : {"ml", "least_squares"}
         Maximum likelihood, or intrinsic mean and empirical covariance.
     optimizer : {"auto", "paper"}

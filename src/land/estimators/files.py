@@ -34,7 +34,7 @@ from land.estimators.distribution import LAND
 from land.estimators.mixture import LANDMixture
 from land.estimators.standardized import Standardized
 from land.fitting import Step
-from land.metrics import EuclideanMetric, LocalDiagonalMetric, Metric
+from land.metrics import KINDS, EuclideanMetric, Metric
 
 # Version 3: all fitted numbers are arrays, the history and parameters are JSON.
 FORMAT, VERSION = "land-model", 3
@@ -100,8 +100,8 @@ FIELDS: dict[type[RiemannianEstimator], dict[str, Field]] = {
 _METRIC = {"metric.data": Field("RD"), "metric.sigma": Field(), "metric.rho": Field()}
 # Attributes that have entries of their own in the header, or are made anew.
 _ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_")
-# Parameters that mean nothing in another process; the metric has its own entry.
-_NOT_STORED = ("callback", "n_jobs", "metric")
+# Parameters that mean nothing in another process.
+_NOT_STORED = ("callback", "n_jobs")
 _CLASSES = {each.__name__: each for each in FIELDS}
 _SCALARS = (bool, int, float, str, type(None))
 # Relative error of matrices and sums: more than rounding leaves on any machine, and
@@ -133,6 +133,8 @@ def save(
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None  # a generator has moved on since the fit
+    if not isinstance(parameters["metric"], str):
+        del parameters["metric"]  # it has its own entry
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -270,7 +272,7 @@ def _parameters(kind: type[RiemannianEstimator], stored: dict) -> dict[str, Any]
             continue
         scalar = isinstance(value, _SCALARS)
         require(scalar, f"parameter {name!r} must be a number or a word")
-        allowed = CHOICES.get(name, (value,))
+        allowed = {**CHOICES, "metric": tuple(KINDS)}.get(name, (value,))
         require(value in allowed, f"parameter {name!r} must not be {value!r}")
     return parameters
 
@@ -321,9 +323,9 @@ def _step(entry: dict[str, Any], shape: tuple[int, ...]) -> Step:
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
     """The metric's entry in the header; its arrays are added to `arrays`."""
-    metric = model.metric_
+    metric: Any = model.metric_
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
-    if type(metric) is LocalDiagonalMetric:
+    if type(metric) in KINDS.values():
         arrays["metric.data"] = metric.data
         arrays["metric.sigma"] = np.asarray(metric.sigma, dtype=np.float64)
         arrays["metric.rho"] = np.asarray(metric.rho, dtype=np.float64)
@@ -345,9 +347,10 @@ def _metric(packed: dict, arrays: Arrays, fitted: dict, given: Any) -> Metric:
     require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
         return EuclideanMetric(dim)
-    require(kind == "LocalDiagonalMetric", f"it has an unknown metric, {kind!r}")
+    kinds = {each.__name__: each for each in KINDS.values()}
+    require(kind in kinds, f"it has an unknown metric, {kind!r}")
     data, sigma, rho = _take(arrays, _METRIC, {"D": dim}).values()
-    metric = LocalDiagonalMetric(data, sigma.item(), rho.item())
+    metric = kinds[kind](data, sigma.item(), rho.item())
     return metric.tabulated() if packed["table"] else metric
 
 

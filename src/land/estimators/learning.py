@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from land.estimators.base import is_word
-from land.metrics import EuclideanMetric
+from land.metrics import KINDS, EuclideanMetric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
@@ -220,7 +220,9 @@ class _Trials:
         if isinstance(sigma, str):
             sigma = math.exp(place[0]) * automatic_sigma(rows, self.parts, sharp=True)
         if isinstance(rho, str):
-            rho = math.exp(place[1]) * automatic_rho(rows, sigma, sharp=True)
+            kind = KINDS[self.estimator.metric or "diagonal"]
+            rho = automatic_rho(rows, sigma, kind=kind, sharp=True)
+            rho *= math.exp(place[1])
         return {"sigma": sigma, "rho": rho}
 
     def _nearest(self, place: Place) -> list[Any] | None:

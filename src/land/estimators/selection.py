@@ -19,7 +19,7 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_array
 
 from land._validation import check_count
-from land.estimators.base import check_choice, draw_integers
+from land.estimators.base import check_choice, draw_integers, is_learned
 from land.estimators.clustering import f_measure
 from land.estimators.density import information_criteria
 from land.estimators.mixture import LANDMixture
@@ -280,7 +280,7 @@ def _scores(model: LANDMixture, X: Any) -> Row:
 def _empty_row(model: LANDMixture) -> Row:
     row: Row = dict.fromkeys(_COLUMNS, math.nan)
     row["n_components"] = model.n_components
-    if model.metric is None and isinstance(model.sigma, Real):
+    if is_learned(model.metric) and isinstance(model.sigma, Real):
         row["sigma"] = float(model.sigma)
     return row | {"converged": False, "warnings": "", "error": ""}
 
@@ -327,7 +327,7 @@ def _report(criterion: Criterion, total: int, done: int, row: Row) -> None:
 
 def _grid(n_components: Any, sigma: Any, template: LANDMixture) -> ParameterGrid:
     """All combinations, without repetitions."""
-    if template.metric is not None and sigma is not None:
+    if not is_learned(template.metric) and sigma is not None:
         raise ValueError(
             "sigma has no effect where a metric is given; leave one of them out"
         )

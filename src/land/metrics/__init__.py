@@ -1,7 +1,32 @@
-"""Riemannian metrics: the interface and its implementations."""
+"""Riemannian metrics: the interface and its implementations.
+
+Those that are learned from data are `LocalDiagonalMetric`, the paper's,
+`LocalFullMetric` and `DensityMetric`; `KINDS` has them by the words for them.
+"""
+
+from typing import Any
 
 from land.metrics.base import Metric
+from land.metrics.density import DensityMetric
 from land.metrics.function import EuclideanMetric, FunctionMetric
 from land.metrics.local_diagonal import LocalDiagonalMetric
+from land.metrics.local_full import LocalFullMetric
+from land.metrics.pullback import PullbackMetric
 
-__all__ = ["EuclideanMetric", "FunctionMetric", "LocalDiagonalMetric", "Metric"]
+# The metrics that estimators learn, by the words for them.
+KINDS: dict[str, Any] = {
+    "diagonal": LocalDiagonalMetric,
+    "full": LocalFullMetric,
+    "density": DensityMetric,
+}
+
+__all__ = [
+    "KINDS",
+    "DensityMetric",
+    "EuclideanMetric",
+    "FunctionMetric",
+    "LocalDiagonalMetric",
+    "LocalFullMetric",
+    "Metric",
+    "PullbackMetric",
+]

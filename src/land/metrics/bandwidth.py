@@ -7,6 +7,10 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
+from land.metrics.base import Metric
+from land.metrics.density import DensityMetric
+from land.metrics.local_diagonal import LocalDiagonalMetric
+
 Array = NDArray[np.float64]
 
 # Factors of sigma for one component and for several, in general and for a sharp metric.
@@ -44,7 +48,13 @@ def automatic_sigma(
     return factor * float(np.median(distances[:, -1]))
 
 
-def automatic_rho(data: Array, sigma: float, *, sharp: bool = False) -> float:
+def automatic_rho(
+    data: Array,
+    sigma: float,
+    *,
+    kind: type[Metric] = LocalDiagonalMetric,
+    sharp: bool = False,
+) -> float:
     """The local variance h on the data, averaged over directions; a tenth if sharp.
 
     Leaving the data then makes a way longer by at most sqrt(2). A larger rho follows no
@@ -54,9 +64,11 @@ def automatic_rho(data: Array, sigma: float, *, sharp: bool = False) -> float:
     multiplying data and sigma by c multiplies it by c^2.
     """
     points = _some(data, max(1, min(_SAMPLE, _BLOCK // len(data))))
-    squares = cdist(points, data, "sqeuclidean")
-    weighted = np.exp(-0.5 * squares / sigma**2) * squares
-    typical = float(np.median(weighted.sum(axis=1))) / data.shape[1]
+    squares = cdist(points, data, "sqeuclidean") / sigma**2
+    weights = np.exp(-0.5 * squares)
+    if kind is not DensityMetric:
+        weights *= squares / data.shape[1]
+    typical = sigma**2 * float(np.median(weights.sum(axis=1)))
     typical *= _SHARP if sharp else 1.0
     # Without neighbours within reach, no rho makes a difference.
     return max(typical, (_TOKEN * sigma) ** 2)

@@ -70,7 +70,7 @@ class FunctionMetric(Metric):
 
     def __repr__(self) -> str:
         name = getattr(self.fn, "__name__", repr(self.fn))
-        return f"FunctionMetric({name}, dim={self.dim})"
+        return f"{type(self).__name__}({name}, dim={self.dim})"
 
     @in_float64
     def _check_shape(self) -> None:

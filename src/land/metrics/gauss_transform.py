@@ -1,4 +1,4 @@
-"""Local variances at the nodes of a grid of cells, in time that hardly grows with data.
+"""Sums over data at the nodes of a grid of cells, in time that hardly grows with data.
 
 Seen from anywhere, the kernel is as smooth in a datum as it is in the point where the
 sum is wanted. So the data of a cell are replaced by charges at its Chebyshev nodes that
@@ -32,10 +32,15 @@ def chebyshev_nodes(count: int) -> tuple[Array, Array]:
     return np.cos(angles), transform
 
 
-def variances_at_nodes(
-    places: Array, slots: NDArray[np.int32], margin: int, width: float, nodes: Array
+def sums_at_nodes(
+    places: Array,
+    slots: NDArray[np.int32],
+    margin: int,
+    width: float,
+    nodes: Array,
+    powers: list[tuple[int, int]],
 ) -> Array:
-    """Both local variances at the nodes of all cells with a slot, (slots, x, y, 2).
+    """Sums at the nodes of all cells with a slot, (slots, x, y, sums).
 
     Parameters
     ----------
@@ -50,19 +55,24 @@ def variances_at_nodes(
         The cells' width in units of the kernel's.
     nodes : ndarray of shape (n_nodes,)
         Where they are on each axis of a cell, which reaches from -1 to 1.
+    powers : list of (int, int)
+        For each sum, the powers of the offsets in x and in y that the kernel is
+        multiplied by; at most 2.
     """
     kernels, n_nodes = _kernels(margin, width, nodes), len(nodes)
     charges = _charges(places)
-    found = np.zeros((int(slots.max()) + 1, n_nodes, n_nodes, 2))
+    found = np.zeros((int(slots.max()) + 1, n_nodes, n_nodes, len(powers)))
+    in_x = sorted({power for power, _ in powers})
+    wanted = [(in_x.index(x), y) for x, y in powers]
     for column in np.flatnonzero(slots.any(axis=1)).tolist():
         near = [
             (offset, charges[column + offset])
             for offset in range(-margin, margin + 1)
             if column + offset in charges
         ]
-        rows, sums = _across(near, kernels)
+        rows, sums = _across(near, kernels[in_x])
         own = np.flatnonzero(slots[column])
-        values = _upwards(rows, sums, own, kernels)
+        values = _upwards(rows, sums, own, kernels, wanted)
         found[slots[column, own]] = values.transpose(2, 1, 3, 0)
     return found
 
@@ -74,20 +84,16 @@ class _Column(NamedTuple):
     charges: Array  # (_SHARES, rows, _SHARES) at the nodes in x, cells, nodes in y
 
 
-class _Kernels(NamedTuple):
-    """Kernel and kernel times squared distance, from charges to nodes, by offset."""
+def _kernels(margin: int, width: float, nodes: Array) -> Array:
+    """Kernel times powers of the offset, from charges to nodes.
 
-    margin: int
-    weights: Array  # (2 * margin + 1, nodes, _SHARES)
-    squares: Array
-
-
-def _kernels(margin: int, width: float, nodes: Array) -> _Kernels:
+    Powers, offsets of cells, nodes, charges: (3, 2 * margin + 1, nodes, _SHARES).
+    """
     sources, _ = chebyshev_nodes(_SHARES)
     offsets = np.arange(-margin, margin + 1)[:, None, None]
     distances = width * (offsets + 0.5 * (sources - nodes[:, None]))
     weights = np.exp(-0.5 * distances**2)
-    return _Kernels(margin, weights, distances**2 * weights)
+    return np.stack([weights, distances * weights, distances**2 * weights])
 
 
 def _charges(places: Array) -> dict[int, _Column]:
@@ -117,34 +123,37 @@ def _interpolation(u: Array) -> Array:
     return np.asarray(chebyshev.chebvander(u, _SHARES - 1) @ transform)
 
 
-def _across(
-    near: list[tuple[int, _Column]], kernels: _Kernels
-) -> tuple[Indices, Array]:
+def _across(near: list[tuple[int, _Column]], kernels: Array) -> tuple[Indices, Array]:
     """What columns add up to at a column's nodes in x, for each row with data.
 
-    Sums of the kernel and of its squares: (2, nodes, rows, _SHARES).
+    Sums of the kernel times each power: (powers, nodes, rows, _SHARES).
     """
     rows = np.unique(np.concatenate([own.rows for _, own in near]))
-    n_nodes = kernels.weights.shape[1]
-    sums = np.zeros((2 * n_nodes, len(rows), _SHARES))
+    n_powers, n_offsets, n_nodes, _ = kernels.shape
+    sums = np.zeros((n_powers * n_nodes, len(rows), _SHARES))
     for offset, own in near:
-        place = kernels.margin + offset
-        factors = np.concatenate([kernels.weights[place], kernels.squares[place]])
+        factors = kernels[:, n_offsets // 2 + offset].reshape(-1, _SHARES)
         added = factors @ own.charges.reshape(_SHARES, -1)
-        shape = (2 * n_nodes, len(own.rows), _SHARES)
+        shape = (n_powers * n_nodes, len(own.rows), _SHARES)
         sums[:, np.searchsorted(rows, own.rows)] += added.reshape(shape)
-    return rows, sums.reshape(2, n_nodes, len(rows), _SHARES)
+    return rows, sums.reshape(n_powers, n_nodes, len(rows), _SHARES)
 
 
-def _upwards(rows: Indices, sums: Array, own: Indices, kernels: _Kernels) -> Array:
+def _upwards(
+    rows: Indices,
+    sums: Array,
+    own: Indices,
+    kernels: Array,
+    wanted: list[tuple[int, int]],
+) -> Array:
     """What rows add up to at the nodes in y of a column's `own` cells.
 
-    Both local variances: (2, nodes in x, cells, nodes in y).
+    For each place in `sums` and power in y: (wanted, nodes in x, cells, nodes in y).
     """
-    n_nodes = kernels.weights.shape[1]
-    values = np.zeros((2, n_nodes, len(own), n_nodes))
-    for place, offset in enumerate(range(-kernels.margin, kernels.margin + 1)):
-        cells = np.searchsorted(own, rows - offset)
-        values[0][:, cells] += sums[1] @ kernels.weights[place].T
-        values[1][:, cells] += sums[0] @ kernels.squares[place].T
+    _, n_offsets, n_nodes, _ = kernels.shape
+    values = np.zeros((len(wanted), n_nodes, len(own), n_nodes))
+    for place in range(n_offsets):
+        cells = np.searchsorted(own, rows - (place - n_offsets // 2))
+        for found, (x, y) in zip(values, wanted, strict=True):
+            found[:, cells] += sums[x] @ kernels[y, place].T
     return values

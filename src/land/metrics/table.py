@@ -1,12 +1,12 @@
-"""Local variances in the plane, tabulated: polynomials on parts of square cells.
+"""Sums over data in the plane, tabulated: polynomials on parts of square cells.
 
 Sums of Gaussian kernels are smooth on the scale of sigma. On a square a quarter as wide
 a polynomial of degree 8 in both coordinates together is as good as any geodesic needs.
 It has 45 coefficients, and costs the same whatever the number of data.
 
-Relative to the largest local variance within half a sigma, values are right to 1e-9,
-first derivatives in units of sigma to 1e-7, and second ones, which only Newton's method
-and Jacobi fields need, to 1e-5.
+Relative to the largest sum within half a sigma, values are right to 1e-9, first
+derivatives in units of sigma to 1e-7, and second ones, which only Newton's method and
+Jacobi fields need, to 1e-5.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from land.metrics.gauss_transform import chebyshev_nodes, variances_at_nodes
+from land.metrics.gauss_transform import chebyshev_nodes, sums_at_nodes
 
 Array = NDArray[np.float64]
+# The coordinates whose offsets are multiplied, for each sum: see `land.metrics.sums`.
+Factors = tuple[tuple[int, ...], ...]
 
 # Width of a cell in units of sigma; parts of it along each axis, each with a polynomial
 # of so many terms; nodes along each axis of a cell that those come from. For a Gaussian
@@ -32,7 +34,7 @@ _POWERS = [(a, b) for a in range(_TERMS) for b in range(_TERMS - a)]
 # The table may have so many cells that are not empty (1.2 GB), and lie in a rectangle
 # of so many cells.
 _MOST_CELLS, _MOST_PLACES = 100_000, 2**22
-# Local variances of a cell may differ by this factor: rounding is relative to the
+# Local variances of a cell may differ by this factor: errors are relative to the
 # largest of them.
 _MOST_CONTRAST = 1e3
 # What is left out, relative to the local variance: what the solvers take for rounding.
@@ -43,49 +45,48 @@ _UNDERFLOW = -745.2
 _SHAPES = 256
 
 
-class VarianceTable(NamedTuple):
-    """Polynomials for the local variances, in units of sigma.
+class SumTable(NamedTuple):
+    """Polynomials for sums over the data, in units of sigma.
 
     Fields are NumPy arrays on the way in and JAX arrays inside.
     """
 
     origin: Any  # (2,) lower corner of the first cell
     slots: Any  # (columns, rows) which polynomials a cell has; 0: none, no data
-    # (slots * parts in x * parts in y, 2 * powers), columns (power, d); the variables
-    # go from -1 to 1 on each part
+    # (slots * parts in x * parts in y, powers * sums); the variables go from -1 to 1 on
+    # each part
     coefficients: Any
 
 
-def cut_off(n: int, sigma: float, rho: float) -> float:
-    """Distance, in units of sigma, beyond which data may be left out.
+def cut_off(n: int, floor: float) -> float:
+    """Distance beyond which data may be left out, everything in units of sigma.
 
-    A datum at distance r sigma adds at most sigma^2 g(r), with
-    g(r) = (r^2 + 3)^2 exp(-r^2 / 2), to h_d, and to its first and second derivatives
-    times sigma and sigma^2: their terms are exp(-r^2 / 2) times r^2, r^3 + 2 r and
-    r^4 + 5 r^2 + 2 at most. Beyond r = 1, g decreases, so that without the data farther
-    than R sigma each of the three is wrong by at most N sigma^2 g(R). As h is nowhere
-    less than rho, the error relative to h is less than `TOLERANCE` where
+    With g(r) = (r^2 + 3)^2 exp(-r^2 / 2), a datum at distance r adds at most g(r) to a
+    local covariance in any direction, and to its first and second derivatives: their
+    terms are exp(-r^2 / 2) times r^2, r^3 + 2 r and r^4 + 5 r^2 + 2 at most, and less
+    for a sum of weights. Beyond r = 1, g decreases, so that without the data farther
+    than R each of the three is wrong by at most N g(R). As a `floor`, rho, is added to
+    the sums, the error relative to the local variance is less than `TOLERANCE` where
 
-        N sigma^2 g(R) = TOLERANCE rho.
+        N g(R) = TOLERANCE floor.
 
     The extent of the data does not matter: N bounds how many can be in the tail.
     """
-    excess = np.log(n) + 2.0 * np.log(sigma) - np.log(rho) - np.log(TOLERANCE)
+    excess = np.log(n) - np.log(floor) - np.log(TOLERANCE)
     square = 1.0
     for _ in range(100):  # a contraction wherever it exceeds one
         square = max(1.0, 2.0 * excess + 4.0 * np.log(square + 3.0))
     return float(np.sqrt(min(square, -2.0 * _UNDERFLOW)))
 
 
-def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | None:
-    """The table for data (n, 2), `rho` and `reach` in units of sigma.
+def sum_table(scaled: Array, factors: Factors, floor: float) -> SumTable | None:
+    """The table for data (n, 2), and `floor` or rho, in units of sigma.
 
-    None where it would be too large, or not accurate enough. Data farther than `reach`
-    from a cell may be left out of its polynomials.
+    None where it would be too large, or not accurate enough.
     """
     if scaled.shape[1] != 2:
         return None
-    margin = int(np.ceil(reach / _WIDTH))
+    margin = int(np.ceil(cut_off(len(scaled), floor) / _WIDTH))
     origin = scaled.min(axis=0) - margin * _WIDTH
     size = np.floor((scaled.max(axis=0) - origin) / _WIDTH) + 1 + margin
     if not np.prod(size) <= _MOST_PLACES:
@@ -97,18 +98,28 @@ def variance_table(scaled: Array, reach: float, rho: float) -> VarianceTable | N
     slots = np.zeros(noticed.shape, dtype=np.int32)
     slots[noticed] = np.arange(1, np.sum(noticed) + 1)
     nodes, _ = chebyshev_nodes(_NODES)
-    values = variances_at_nodes(places, slots, margin, _WIDTH, nodes)
-    least, most = values.min(axis=(1, 2)), values.max(axis=(1, 2))
-    if np.any(most + rho > _MOST_CONTRAST * (least + rho)):
+    powers = [(each.count(0), each.count(1)) for each in factors]
+    values = sums_at_nodes(places, slots, margin, _WIDTH, nodes, powers)
+    least, most = _extremes(values)
+    if np.any(most + floor > _MOST_CONTRAST * (least + floor)):
         return None
     room = [(0, -length % _SHAPES) for length in (len(values), *slots.shape)]
     coefficients = np.pad(_polynomials(values), [room[0], (0, 0), (0, 0)])
-    coefficients = coefficients.reshape(-1, 2 * len(_POWERS))
-    return VarianceTable(origin, np.pad(slots, room[1:]), coefficients)
+    coefficients = coefficients.reshape(-1, len(_POWERS) * len(factors))
+    return SumTable(origin, np.pad(slots, room[1:]), coefficients)
+
+
+def _extremes(values: Array) -> tuple[Array, Array]:
+    """The least and the most of what varies in each cell: sums, or eigenvalues."""
+    if values.shape[-1] == 3:  # a full covariance: xx, xy, yy
+        xx, xy, yy = np.moveaxis(values, -1, 0)
+        mean, radius = 0.5 * (xx + yy), np.hypot(0.5 * (xx - yy), xy)
+        return (mean - radius).min(axis=(1, 2)), (mean + radius).max(axis=(1, 2))
+    return values.min(axis=(1, 2)), values.max(axis=(1, 2))
 
 
 def _polynomials(values: Array) -> Array:
-    """Coefficients (cells, parts, columns) from values (cells, nodes, nodes, 2)."""
+    """Coefficients (cells, parts, columns) from values (cells, nodes, nodes, sums)."""
     # From the nodes of a cell to Chebyshev coefficients on its parts, along an axis.
     inside, to_series = chebyshev_nodes(_NODES)
     centers = (2.0 * np.arange(_PARTS) + 1.0) / _PARTS - 1.0
@@ -123,7 +134,7 @@ def _polynomials(values: Array) -> Array:
     to_powers = powers[a][:, a] * powers[b][:, b]
     found = np.einsum("kp,spqd->sqdk", to_parts, values, optimize=True)
     found = np.einsum("lq,sqdk->sdkl", to_parts, found, optimize=True)
-    shape = (len(values), 2, _PARTS, _TERMS, _PARTS, _TERMS)
+    shape = (len(values), values.shape[-1], _PARTS, _TERMS, _PARTS, _TERMS)
     series = found.reshape(shape).transpose(0, 2, 4, 3, 5, 1)[:, :, :, a, b]
     found = np.einsum("sxykd,kl->sxyld", series, to_powers, optimize=True)
     return found.reshape(len(values), _PARTS**2, -1)
@@ -143,12 +154,12 @@ def _have_data_within(
     return np.asarray(corners[0] - corners[1] - corners[2] + corners[3] > 0)
 
 
-def variances_from_table(
-    points: jax.Array, table: VarianceTable, order: int
+def sums_from_table(
+    points: jax.Array, table: SumTable, order: int
 ) -> tuple[jax.Array, ...]:
-    """Local variances at points in units of sigma, and derivatives up to an order.
+    """Sums at points in units of sigma, and derivatives up to an order.
 
-    As `land.metrics.variances` has them: (n, 2), (n, 2, 2), (n, 2, 2, 2).
+    As `land.metrics.sums` has them: (n, F), (n, 2, F), (n, 2, 2, F).
     """
     places = (points - table.origin) * (_PARTS / _WIDTH)
     corners = jnp.floor(jax.lax.stop_gradient(places))
@@ -158,7 +169,8 @@ def variances_from_table(
     cells, parts = fine // _PARTS, fine % _PARTS
     slots = jnp.where(inside, _taken(table.slots, cells[:, 0], cells[:, 1]), 0)
     index = (slots * _PARTS + parts[:, 0]) * _PARTS + parts[:, 1]
-    rows = _taken(table.coefficients, index).reshape(-1, len(_POWERS), 2)
+    rows = _taken(table.coefficients, index)
+    rows = rows.reshape(len(points), len(_POWERS), -1)
     away = 2.0 * (places - corners) - 1.0
     x, y = away[:, :1], away[:, 1:]
     in_y = []
@@ -175,7 +187,7 @@ def variances_from_table(
     if order >= 2:
         entries = [2.0 * jet[0][2], jet[1][1], jet[1][1], 2.0 * jet[2][0]]
         bends = scale**2 * jnp.stack(entries, axis=1)
-        found.append(bends.reshape(-1, 2, 2, 2))
+        found.append(bends.reshape(len(points), 2, 2, -1))
     return tuple(found)
 
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+
+# Up to this many dimensions elimination for all matrices at once is faster.
+_FEW = 6
 
 
 def lower(tensors: Any, vectors: Any) -> Any:
@@ -52,3 +56,43 @@ def invert(tensors: Any, vectors: Any) -> Any:
     except np.linalg.LinAlgError:  # out of the metric's domain
         singular = np.linalg.det(tensors) == 0.0
         return np.linalg.inv(np.where(singular[..., None, None], np.nan, tensors))
+
+
+def product(left: Any, right: Any, full: bool) -> Any:
+    """Products of JAX tensors; matrix products of tiny matrices are slow there."""
+    if not full:
+        return left * right
+    dim = left.shape[-1]
+    return sum(left[..., :, k, None] * right[..., None, k, :] for k in range(dim))
+
+
+def transposed(tensors: Any, full: bool) -> Any:
+    """Transposes of tensors."""
+    return tensors.swapaxes(-1, -2) if full else tensors
+
+
+def invert_positive(tensors: Any, shift: Any, full: bool) -> Any:
+    """Inverses (T + shift I)^-1 of positive JAX tensors."""
+    if not full:
+        return 1.0 / (tensors + shift)
+    dim = tensors.shape[-1]
+    matrices = tensors + shift * jnp.eye(dim)
+    return jnp.linalg.inv(matrices) if dim > _FEW else _eliminate(matrices)
+
+
+@jax.custom_jvp
+def _eliminate(matrices: Any) -> Any:
+    """Inverses; positive definite matrices need no search for pivots."""
+    for k, own in enumerate(np.eye(matrices.shape[-1], dtype=bool)):
+        pivot, column = matrices[..., k, None, k, None], matrices[..., :, k, None]
+        row = matrices[..., k, None, :] / pivot
+        in_row = jnp.where(own, 1.0 / pivot, row)
+        others = jnp.where(own, -column / pivot, matrices - column * row)
+        matrices = jnp.where(own[:, None], in_row, others)
+    return matrices
+
+
+@_eliminate.defjvp
+def _eliminate_jvp(primals: Any, tangents: Any) -> Any:
+    inverses = _eliminate(primals[0])
+    return inverses, -product(product(inverses, tangents[0], True), inverses, True)

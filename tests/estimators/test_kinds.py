@@ -1,0 +1,97 @@
+"""The kinds of metric that estimators learn: `metric="full"` and the others."""
+
+import numpy as np
+import pytest
+
+import land
+from land.metrics import KINDS, EuclideanMetric
+
+COS, SIN = np.cos(0.6), np.sin(0.6)
+TURN = np.array([[COS, -SIN], [SIN, COS]])
+SMOOTH = {"sigma": 0.8, "rho": 0.5, "random_state": 0}
+QUICK = {"method": "least_squares", "n_samples": 500, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return land.datasets.make_half_ellipse(80, random_state=0)
+
+
+def test_turning_the_data_turns_distances_mean_and_covariance(rows):
+    one, other = (
+        land.LAND(metric="full", **QUICK | SMOOTH, tol=1e-8).fit(X)
+        for X in (rows, rows @ TURN.T)
+    )
+    np.testing.assert_allclose(other.mean_, TURN @ one.mean_, atol=1e-5)
+    expected = TURN @ one.covariance_ @ TURN.T
+    np.testing.assert_allclose(other.covariance_, expected, atol=1e-4)
+    found, expected = (
+        land.log_map(model.metric_, model.mean_, X).lengths
+        for model, X in ((other, rows @ TURN.T), (one, rows))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.nightly
+def test_turning_the_data_turns_the_density(rows):
+    """As closely as the constant is known: its lattice is not turned."""
+    options = {"metric": "full", "n_samples": 12_000, "tol": 1e-6}
+    one, other = (land.LAND(**options, **SMOOTH).fit(X) for X in (rows, rows @ TURN.T))
+    np.testing.assert_allclose(other.mean_, TURN @ one.mean_, atol=5e-3)
+    densities = one.score_samples(rows), other.score_samples(rows @ TURN.T)
+    np.testing.assert_allclose(*densities, atol=2e-2)
+
+
+@pytest.mark.nightly
+def test_turning_the_data_keeps_the_clusters(moons):
+    options = {"metric": "full", "sigma": 0.4, "rho": 0.3, "random_state": 0}
+    labels = [
+        land.RiemannianKMeans(2, **options).fit(X).labels_
+        for X in (moons, moons @ TURN.T)
+    ]
+    np.testing.assert_array_equal(*labels)
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_every_kind_is_learned_and_survives_a_file(word, rows, tmp_path):
+    model = land.LAND(metric=word, **QUICK).fit(rows)
+    assert type(model.metric_) is KINDS[word]
+    assert np.isfinite([model.sigma_, model.rho_]).all()
+    model.save(tmp_path / "model")
+    loaded = land.load(tmp_path / "model")
+    assert loaded.metric == word
+    assert type(loaded.metric_) is KINDS[word]
+    found, expected = loaded.score_samples(rows[:9]), model.score_samples(rows[:9])
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("word", ["full", "density"])
+def test_units_do_not_matter(word, rows):
+    one, other = (land.LAND(metric=word, **QUICK).fit(c * rows) for c in (1.0, 1024.0))
+    assert other.sigma_ == pytest.approx(1024.0 * one.sigma_)
+    assert other.rho_ == pytest.approx(1024.0**2 * one.rho_)
+    np.testing.assert_allclose(other.mean_, 1024.0 * one.mean_, rtol=1e-6)
+
+
+def test_none_is_the_papers(cloud):
+    options = {"method": "least_squares", "n_samples": 200, **SMOOTH}
+    plain, named = (
+        land.LAND(metric=word, **options).fit(cloud) for word in (None, "diagonal")
+    )
+    np.testing.assert_array_equal(named.covariance_, plain.covariance_)
+
+
+def test_a_cloud_keeps_the_flat_metric(cloud, tmp_path):
+    """The full metric is compared with the flat one as the paper's is."""
+    model = land.LAND(metric="full", n_samples=500, random_state=0).fit(cloud)
+    assert isinstance(model.metric_, EuclideanMetric)
+    assert model.geometry_gain_ < 0.05
+    model.save(tmp_path / "model")
+    assert land.load(tmp_path / "model").metric == "full"
+
+
+def test_select_takes_a_kind(cloud):
+    quick = {"method": "least_squares", "n_samples": 200, "random_state": 0}
+    found = land.select(cloud, (1,), sigma=[1.0], metric="full", **quick)
+    assert type(found.model.metric_) is KINDS["full"]
+    assert found.best["sigma"] == 1.0

@@ -1,0 +1,323 @@
+"""Learned metrics against their formulas, written out in NumPy, and their laws."""
+
+import pickle
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import special_ortho_group
+
+import land
+from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
+
+KINDS = [LocalDiagonalMetric, LocalFullMetric, DensityMetric]
+# Both ways to the derivative (third moments up to 6 dimensions, reverse mode above).
+CASES = [(LocalDiagonalMetric, dim) for dim in (1, 2, 3, 6, 7, 50)]
+CASES += [(kind, dim) for kind in KINDS[1:] for dim in (2, 7)]
+SIGMA, RHO = 0.8, 1e-3
+
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+def local_variances(kind, data, sigma, rho, points):
+    """The inverse of the metric as full matrices, term by term."""
+    offsets = data - points[:, None]
+    weights = np.exp(-np.sum(offsets**2, axis=2) / (2.0 * sigma**2))
+    eye = np.eye(data.shape[1])
+    if kind is DensityMetric:
+        return (sigma**2 * weights.sum(axis=1) + rho)[:, None, None] * eye
+    found = np.einsum("pn,pni,pnj->pij", weights, offsets, offsets) + rho * eye
+    return found * eye if kind is LocalDiagonalMetric else found
+
+
+def tensors(metric, points):
+    """The formula, inverted."""
+    return np.linalg.inv(
+        local_variances(type(metric), metric.data, metric.sigma, metric.rho, points)
+    )
+
+
+def assert_close(found, expected, relative):
+    """Relative to the largest entry of each matrix."""
+    error = np.abs(found - expected).max(axis=(-1, -2))
+    assert (error <= relative * np.abs(expected).max(axis=(-1, -2))).all()
+
+
+def cloud(n, dim=2, seed=6):
+    return np.random.default_rng(seed).standard_normal((n, dim))
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0].__name__}-{case[1]}")
+def example(request):
+    """A metric and points at which it varies; N is no multiple of the padding."""
+    kind, dim = request.param
+    rng = np.random.default_rng(dim)
+    spread = 1.0 / np.sqrt(dim)  # so that neighbours are within a few sigma
+    data = 5.0 + spread * rng.standard_normal((90, dim))
+    points = 5.0 + 1.5 * spread * rng.standard_normal((20, dim))
+    return kind(data, SIGMA, RHO), points
+
+
+def test_tensors_follow_the_formula(example):
+    metric, points = example
+    assert_close(metric.tensor(points), tensors(metric, points), 1e-10)
+
+
+def test_both_paths_agree(example):
+    """Matrix products on the batch, and the formula for one point under vmap."""
+    metric, points = example
+    with jax.enable_x64(True):
+        single = jax.jit(jax.vmap(metric.tensor_at))(points)
+    batch = metric.host_tensors(points)
+    np.testing.assert_allclose(batch, single, rtol=1e-10, atol=1e-10 * batch.max())
+
+
+def test_both_paths_have_the_same_derivatives(example):
+    metric, points = example
+    assert_same_derivatives(metric, points)
+
+
+def test_derivatives_hold_beyond_the_outermost_datum(example):
+    """In line with the centre and the outermost datum bounds on distances are tight."""
+    metric, _ = example
+    centre = metric.data.mean(axis=0)
+    outermost = metric.data[np.argmax(np.linalg.norm(metric.data - centre, axis=1))]
+    way = (outermost - centre) / np.linalg.norm(outermost - centre)
+    points = outermost + SIGMA * np.linspace(0.1, 3.0, 20)[:, None] * way
+    assert_same_derivatives(metric, points)
+
+
+def assert_same_derivatives(metric, points):
+    """Hold first and second derivatives of the batch to those of single points."""
+    rng = np.random.default_rng(0)
+    seeds = rng.standard_normal(metric.host_tensors(points).shape)
+    ways = rng.standard_normal(points.shape)
+    with jax.enable_x64(True):
+        batch = derivatives(metric, points, seeds, ways, batched=True)
+        single = derivatives(metric, points, seeds, ways, batched=False)
+    for found, expected in zip(batch, single, strict=True):
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * scale)
+
+
+@partial(jax.jit, static_argnames="batched")
+def derivatives(metric, points, seeds, ways, batched):
+    """Reverse and forward mode, and forward over reverse, as the Jacobi fields do."""
+    function = metric.tensor_batch if batched else jax.vmap(metric.tensor_at)
+
+    def gradient(points):
+        return pulled_back(function, points, seeds)
+
+    first, second = jax.jvp(gradient, (points,), (ways,))
+    return first, pushed_forward(function, points, ways), second
+
+
+def test_gradients_are_those_of_finite_differences(example):
+    metric, points = example
+    ways = np.random.default_rng(2).standard_normal(points.shape)
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    with jax.enable_x64(True):
+        found = jax.jit(pushed_forward, static_argnums=0)(
+            metric.tensor_batch, points, ways
+        )
+    step = 1e-5
+    after, before = (
+        tensors(metric, points + way) for way in (step * ways, -step * ways)
+    )
+    expected = (after - before) / (2.0 * step)
+    if found.ndim == 2:
+        expected = np.diagonal(expected, axis1=1, axis2=2)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * np.ptp(expected))
+
+
+def pulled_back(function, points, seeds):
+    """Reverse mode."""
+    return jax.vjp(function, points)[1](seeds)[0]
+
+
+def pushed_forward(function, points, ways):
+    """Forward mode."""
+    return jax.jvp(function, (points,), (ways,))[1]
+
+
+@pytest.mark.parametrize("distance", [50.0, 1e3, 1e8, 1e100])
+def test_far_away_nothing_is_left_but_rho(example, distance):
+    """Exactly 1 / rho: what the expanded square loses must not show."""
+    metric, points = example
+    way = np.random.default_rng(3).standard_normal(points.shape)
+    way *= distance * SIGMA / np.linalg.norm(way, axis=1, keepdims=True)
+    expected = np.broadcast_to(np.eye(metric.dim) / RHO, (20, metric.dim, metric.dim))
+    np.testing.assert_array_equal(metric.tensor(5.0 + way), expected)
+    with jax.enable_x64(True):
+        seeds = np.ones(metric.host_tensors(way).shape)
+        slopes = derivatives(metric, 5.0 + way, seeds, way, batched=True)
+    for slope in slopes:
+        np.testing.assert_array_equal(slope, 0.0)
+
+
+@every_kind
+def test_tails_keep_their_digits(kind):
+    """A few sigma out, with a rho too small to hide what is lost there."""
+    rng = np.random.default_rng(4)
+    # The least eigenvalue of a full covariance loses digits as the others are larger.
+    rho = 1e-10 if kind is LocalFullMetric else 1e-30
+    metric = kind(rng.standard_normal((100, 2)), 0.5, rho)
+    angles = rng.uniform(0.0, 2.0 * np.pi, 50)
+    radii = rng.uniform(2.0, 6.0, 50)[:, None]
+    points = radii * np.column_stack([np.cos(angles), np.sin(angles)])
+    found = np.linalg.inv(metric.tensor(points))
+    expected = local_variances(kind, metric.data, 0.5, rho, points)
+    assert_close(found, expected, 1e-8)
+
+
+@every_kind
+def test_the_place_of_the_data_does_not_matter(kind):
+    """Data at a million: centring keeps the digits that the input has."""
+    data, points = cloud(100, 3), cloud(20, 3, 7)
+    here, there = kind(data, SIGMA, RHO), kind(data + 1e6, SIGMA, RHO)
+    assert_close(there.tensor(points + 1e6), here.tensor(points), 1e-8)
+
+
+@every_kind
+@given(
+    factor=st.floats(1e-6, 1e6),
+    shift=arrays(float, 3, elements=st.floats(-100.0, 100.0)),
+)
+def test_units_and_origin_do_not_matter(kind, factor, shift):
+    """Data, sigma in the same units, rho in their square: M scales by their inverse."""
+    data, points = cloud(100, 3), cloud(20, 3, 7)
+    plain = kind(data, SIGMA, RHO)
+    moved = kind(factor * (data + shift), factor * SIGMA, factor**2 * RHO)
+    found = moved.tensor(factor * (points + shift)) * factor**2
+    assert_close(found, plain.tensor(points), 1e-9)
+
+
+def test_turning_the_data_changes_the_papers_metric():
+    """Or else the laws below would say nothing."""
+    turn = special_ortho_group.rvs(2, random_state=0)
+    data, points = cloud(100), cloud(20, 2, 7)
+    plain, turned = (
+        LocalDiagonalMetric(each, SIGMA, RHO) for each in (data, data @ turn.T)
+    )
+    expected = turn @ plain.tensor(points) @ turn.T
+    error = np.abs(turned.tensor(points @ turn.T) - expected)
+    assert error.max() > 0.1 * expected.max()
+
+
+@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
+@pytest.mark.parametrize("dim", [2, 3, 7])
+def test_turning_the_data_turns_the_tensors(kind, dim):
+    turn = special_ortho_group.rvs(dim, random_state=0)
+    data, points = cloud(100, dim), cloud(20, dim, 7)
+    plain, turned = kind(data, SIGMA, RHO), kind(data @ turn.T, SIGMA, RHO)
+    expected = turn @ plain.tensor(points) @ turn.T
+    assert_close(turned.tensor(points @ turn.T), expected, 1e-10)
+
+
+@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
+def test_turning_the_data_turns_geodesics(kind):
+    """The table's grid is not turned with them."""
+    turn = special_ortho_group.rvs(2, random_state=0)
+    data = land.datasets.make_half_ellipse(80, random_state=0)
+    logs = []
+    for turned in (data, data @ turn.T):
+        metric = kind(turned, 0.3, 0.05).tabulated()
+        assert metric.is_tabulated
+        logs.append(land.log_map(metric, turned[0], turned[:6]))
+        assert logs[-1].converged.all()
+    one, other = logs
+    np.testing.assert_allclose(other.lengths, one.lengths, rtol=1e-5)
+    np.testing.assert_allclose(other.tangents, one.tangents @ turn.T, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_exp_undoes_log(kind, dim):
+    data = land.datasets.make_half_ellipse(80, random_state=0)
+    data = np.pad(data, ((0, 0), (0, dim - 2)))
+    metric = kind(data, 0.5, 0.2)
+    logs = land.log_map(metric, data[0], data[1:6])
+    assert logs.converged.all()
+    back = land.exp_map(metric, data[0], logs.tangents)
+    np.testing.assert_allclose(back.points, data[1:6], atol=1e-4)
+
+
+def test_the_diagonal_of_the_full_variance_is_the_papers():
+    data, points = cloud(100, 3), cloud(20, 3, 7)
+    full = np.linalg.inv(LocalFullMetric(data, SIGMA, RHO).tensor(points))
+    diagonal = np.linalg.inv(LocalDiagonalMetric(data, SIGMA, RHO).tensor(points))
+    np.testing.assert_allclose(full * np.eye(3), diagonal, rtol=1e-9, atol=1e-12)
+
+
+def test_all_kinds_agree_among_evenly_spread_data():
+    """Where the density does not change, the local variance is the same in all."""
+    grid = np.linspace(-3.0, 3.0, 61)
+    data = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    found = [kind(data, 0.4, 0.1).tensor([0.02, 0.03]) for kind in KINDS]
+    for tensor in found[1:]:
+        np.testing.assert_allclose(tensor, found[0], rtol=0, atol=1e-9 * found[0].max())
+
+
+@pytest.mark.parametrize("copies", [2, 5])
+@every_kind
+def test_a_row_given_twice_counts_twice(kind, copies):
+    data, points = cloud(40), cloud(20, 2, 7)
+    # All of them: h grows by the factor, and so must rho, for M to be divided by it.
+    plain = kind(data, SIGMA, RHO)
+    heavy = kind(np.repeat(data, copies, axis=0), SIGMA, copies * RHO)
+    assert_close(copies * heavy.tensor(points), plain.tensor(points), 1e-11)
+    # One of them: its term is added once more for each copy.
+    one = kind(np.concatenate([data, [data[3]] * (copies - 1)]), 1.0, 1.0)
+    extra = local_variances(kind, data[3:4], 1.0, 0.0, points)
+    expected = local_variances(kind, data, 1.0, 1.0, points) + (copies - 1) * extra
+    assert_close(np.linalg.inv(one.tensor(points)), expected, 1e-10)
+
+
+@every_kind
+def test_the_order_of_rows_does_not_matter(kind):
+    data, points = cloud(100), cloud(20, 2, 7)
+    plain = kind(data, SIGMA, RHO)
+    shuffled = kind(np.random.default_rng(8).permutation(data), SIGMA, RHO)
+    assert_close(shuffled.tensor(points), plain.tensor(points), 1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65])
+@every_kind
+def test_padding_weighs_nothing(kind, n):
+    metric, points = kind(cloud(n), SIGMA, RHO), cloud(10, 2, 7)
+    assert_close(metric.tensor(points), tensors(metric, points), 1e-10)
+
+
+def test_blocks_of_points_are_put_together_again():
+    """So many data that a batch of points is cut into blocks."""
+    metric, points = LocalDiagonalMetric(cloud(20_000), SIGMA, RHO), cloud(300, 2, 7)
+    found = metric.tensor(points)
+    for some in (slice(20), slice(-20, None)):
+        assert_close(found[some], tensors(metric, points[some]), 1e-9)
+
+
+@every_kind
+def test_copies_are_of_the_same_kind(kind):
+    metric = kind(cloud(40), SIGMA, RHO)
+    copy = pickle.loads(pickle.dumps(metric))
+    assert repr(copy) == repr(metric)
+    np.testing.assert_array_equal(copy.tensor(metric.data), metric.tensor(metric.data))
+
+
+def test_the_data_are_the_landmarks_and_sigma_the_resolution():
+    data = np.random.default_rng(11).standard_normal((10, 2))
+    metric = LocalDiagonalMetric(data, sigma=0.25, rho=0.1)
+    np.testing.assert_array_equal(metric.landmarks, data)
+    assert metric.resolution == 0.25
+
+
+def test_data_may_be_jax_arrays_lists_and_integers():
+    plain = LocalDiagonalMetric(np.array([[0.0, 1.0], [2.0, 3.0]]), 1.0, 0.5)
+    for data in (jnp.array([[0, 1], [2, 3]]), [[0, 1], [2, 3]], [(0.0, 1), (2, 3.0)]):
+        same = LocalDiagonalMetric(data, np.float32(1.0), jnp.asarray(0.5))
+        np.testing.assert_array_equal(same.tensor([1.0, 1.0]), plain.tensor([1.0, 1.0]))
