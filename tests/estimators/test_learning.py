@@ -31,7 +31,7 @@ def test_the_flat_metric_is_a_candidate(learned):
     X = land.datasets.make_half_ellipse(200, n_centers=None, noise=0.1, random_state=1)
     gaussian = GaussianMixture(1).fit(learned.metric_.data)
     assert learned.score(X) > gaussian.score(X) + 0.2
-    assert learned.geometry_gain_ > 0.2
+    assert learned.geometry_gain_ > 0.1
 
 
 def test_a_normal_cloud_stays_flat():
