@@ -1,6 +1,7 @@
 """Whatever a user hands in by mistake is answered by an error that names it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -29,6 +30,11 @@ def spoiled(value):
         (DATA[None], "3"),
         (DATA + 1j, "Complex data"),
         ([["a", "b"], ["c", "d"]], "could not convert string"),
+        ([[10**400, 1], [2, 3]], "X must be an array of real numbers: int too large"),
+        (1e200 * DATA, r"X must be at most 1e\+150 in size"),
+        (np.ma.masked_greater(DATA, 1.0), "X has masked values"),
+        (DATA.astype("m8[s]"), "X has dates or times"),
+        ([[1.0, 2.0], [3.0]], "X must be an array of real numbers"),
     ],
 )
 def test_bad_data(X, what):
@@ -129,8 +135,29 @@ def test_callback_must_be_callable(callback):
 
 @pytest.mark.parametrize("seed", ["lucky", -1, 1.5])
 def test_bad_random_state(seed):
-    with pytest.raises(ValueError, match=r"seed|Seed"):
+    with pytest.raises(ValueError, match=r"^random_state must be None, an integer"):
         land.LAND(metric=FLAT, random_state=seed).fit(DATA)
+
+
+def test_dates_among_numbers():
+    frame = pd.DataFrame(DATA, columns=["a", "b"]).assign(
+        day=pd.Timestamp("2026-01-01")
+    )
+    with pytest.raises(ValueError, match="X must be an array of real numbers"):
+        land.LAND().fit(frame)
+
+
+def test_numbers_in_other_clothes(flat):
+    """Nullable columns, objects, truth values: numbers all the same."""
+    expected = flat.score_samples(np.round(DATA))
+    for X in (
+        pd.DataFrame(np.round(DATA)).astype("Int64").to_numpy(),
+        np.round(DATA).astype(object),
+        np.ma.masked_greater(np.round(DATA), 1e3),
+    ):
+        np.testing.assert_array_equal(flat.score_samples(X), expected)
+    truths = flat.score_samples(DATA > 0.0)
+    np.testing.assert_array_equal(truths, flat.score_samples(1.0 * (DATA > 0.0)))
 
 
 def test_identical_rows_have_no_distribution():

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from land._device import device
-from land._validation import check_count, check_points, check_positive
+from land._validation import check_count, check_kind, check_points, check_positive
 from land.density.nodes import Reference, Volume
 from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
@@ -74,7 +74,7 @@ class RiemannianEstimator(BaseEstimator):
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
         check_n_jobs(self.n_jobs)
-        data = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+        data = self._check_rows(X, ensure_min_samples=2)
         weights = _check_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
         if len(data) > device().few_tabulated:
@@ -95,9 +95,18 @@ class RiemannianEstimator(BaseEstimator):
         self, function: Callable[..., Array], X: ArrayLike, **arguments: Any
     ) -> Array:
         """Values of a function of points, the metric and more at each row of X."""
-        points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        points = self._check_rows(X, reset=False)
         bound = partial(function, metric=self.metric_, **arguments)
-        return in_chunks(bound, np.asarray(points), self.n_jobs)
+        return in_chunks(bound, points, self.n_jobs)
+
+    def _check_rows(self, X: Any, **options: Any) -> Array:
+        """The rows of X as scikit-learn takes them, if they are numbers."""
+        check_kind("X", X)
+        try:
+            rows = validate_data(self, X, dtype=np.float64, order="C", **options)
+        except (OverflowError, np.exceptions.DTypePromotionError) as error:
+            raise ValueError(f"X must be an array of real numbers: {error}") from None
+        return check_points("X", rows)
 
     @property
     def _sharp(self) -> bool:
@@ -134,7 +143,14 @@ def draw_integers(random_state: Any, count: int) -> list[int]:
     """Integers below 2^31 from what scikit-learn takes, or from a NumPy Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state.integers(2**31, size=count).tolist()
-    return check_random_state(random_state).randint(2**31, size=count).tolist()
+    try:
+        legacy = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            "random_state must be None, an integer between 0 and 2^32 - 1, a NumPy "
+            f"RandomState or a NumPy Generator, got {random_state!r}"
+        ) from None
+    return legacy.randint(2**31, size=count).tolist()
 
 
 def check_choice(name: str, value: Any) -> None:

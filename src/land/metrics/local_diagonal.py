@@ -17,6 +17,8 @@ from land.metrics.variances import MOMENT_DIMENSIONS, all_data, variance_derivat
 
 Array = NDArray[np.float64]
 
+# Squared distances in units of sigma lose this share squared of their digits.
+_SMALLEST = 1e-6
 # Data are far from the origin if it is this many times farther than their extent.
 _FAR = 4.0
 
@@ -61,6 +63,12 @@ class LocalDiagonalMetric(Metric):
         self.rho = check_positive("rho", rho)
         self.dim = self.data.shape[1]
         self.center = self.data.mean(axis=0)
+        extent = float(np.abs(self.data - self.center).max())
+        if self.sigma < _SMALLEST * extent:
+            raise ValueError(
+                f"sigma must be at least {_SMALLEST:g} of the extent of the data "
+                f"({extent:g}), got {self.sigma:g}: rounding would hide the kernels"
+            )
         self._table: VarianceTable | None = None
         # Coordinates in units of sigma about the centre: expanded squares then lose as
         # few digits as they can.
