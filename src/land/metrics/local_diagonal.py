@@ -84,6 +84,13 @@ class LocalDiagonalMetric(Metric):
         """The width of the kernel."""
         return self.sigma
 
+    @cached_property
+    def flat_outside(self) -> tuple[Array, float]:
+        """The data and what is within reach of their kernels."""
+        extent = np.linalg.norm(self.data - self.center, axis=1).max()
+        reach = self.sigma * cut_off(len(self.data), self.sigma, self.rho)
+        return self.center, float(extent + reach)
+
     def tabulated(self) -> LocalDiagonalMetric:
         """The same metric, its sums over the data from a table of polynomials.
 
