@@ -1,12 +1,13 @@
 """Whatever a user hands in by mistake is answered by an error that names it."""
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import land
-from land.metrics import EuclideanMetric
+from land.metrics import EuclideanMetric, FunctionMetric
 
 DATA = np.random.default_rng(0).normal(size=(30, 2))
 FLAT = EuclideanMetric(2)
@@ -86,6 +87,20 @@ def test_bad_widths(name, value):
 )
 def test_bad_metric(metric, what):
     with pytest.raises(ValueError, match=what):
+        land.LAND(metric=metric).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: jnp.where(x[0] > 0.0, 100.0, 1.0) + 0.0 * x,
+        lambda x: 1.5 + jnp.sin(1e3 * x) * jnp.cos(1e3 * x[::-1]),
+    ],
+    ids=["step", "noise"],
+)
+def test_a_metric_that_is_not_smooth(fn):
+    metric = FunctionMetric(fn, 2)
+    with pytest.raises(ValueError, match=r"^metric must be smooth .* of 30 rows"):
         land.LAND(metric=metric).fit(DATA)
 
 

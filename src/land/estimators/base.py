@@ -21,6 +21,7 @@ from land.density.nodes import Reference, Volume
 from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
+from land.geodesics import log_map
 from land.metrics import LocalDiagonalMetric, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
@@ -38,6 +39,8 @@ CHOICES = {
 # Between these the metric follows the data. In units of the distance between
 # neighbours, else an error; and of the extent of the data, else a warning.
 _SMALLEST_SIGMA, _LARGEST_SIGMA = 0.5, 3.0
+# Geodesics that are tried under a metric of the user's, and their iterations.
+_TRIED, _PATIENCE = 32, 100
 
 
 class RiemannianEstimator(BaseEstimator):
@@ -136,6 +139,7 @@ class RiemannianEstimator(BaseEstimator):
             raise ValueError(
                 f"metric has dimension {metric.dim}, but X has {data.shape[1]} features"
             )
+        _check_geodesics(metric, data)
         return metric
 
 
@@ -246,6 +250,25 @@ def _check_sigma(sigma: float, data: Array) -> None:
             f"({extent:.3g}): the metric does not follow them; {remedy}",
             UserWarning,
             stacklevel=5,
+        )
+
+
+def _check_geodesics(metric: Metric, data: Array) -> None:
+    """Refuse a metric under which most geodesics between rows cannot be found.
+
+    A fit would take minutes to find out: every failure costs all its iterations.
+    """
+    if metric.is_flat:
+        return
+    rows = np.random.default_rng(0).permutation(len(data))[:_TRIED]
+    middle = np.argmin(np.sum((data - np.median(data, axis=0)) ** 2, axis=1))
+    logs = log_map(metric, data[middle], data[rows], tol=1e-3, max_iter=_PATIENCE)
+    lost = int(np.sum(~logs.converged))
+    if 3 * lost > len(rows):
+        raise ValueError(
+            "metric must be smooth at the scale of the distances between rows, and not "
+            f"vary by too many orders of magnitude: geodesics to {lost} of {len(rows)} "
+            "rows of X, from one in their middle, were not found"
         )
 
 
