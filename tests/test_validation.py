@@ -17,6 +17,9 @@ from land._validation import as_generator, check_count, check_points, check_posi
         ([[0.0]], "x must have 2 coordinates on its last axis, got 1"),
         (np.zeros((0, 2)), "x must not be empty"),
         (3.0, "x must have at least one axis"),
+        ([[1.0, 2.0], [3.0]], "x must be an array of real numbers"),
+        (np.ma.masked_greater([[1.0, 5.0]], 2.0), "x has masked values; drop"),
+        (np.array([["2026-01-01"] * 2], "M8[D]"), "x has dates or times"),
     ],
 )
 def test_points(value, message):
@@ -37,6 +40,13 @@ def test_positive_numbers(value):
 def test_numbers_of_any_type(value):
     assert check_positive("sigma", value) == float(np.squeeze(value))
     assert check_positive("noise", 0, or_zero=True) == 0.0
+
+
+def test_messages_are_short():
+    for check in (check_count, check_positive):
+        with pytest.raises(ValueError, match="n must be") as caught:
+            check("n", 10**400)
+        assert len(str(caught.value)) < 100
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "1", None, 10**12, 10**400])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
+from reprlib import repr as shown
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,23 @@ class _Limits:
     """Sizes beyond which arithmetic or memory fails, far outside all real use."""
 
     size: float = 1e150  # squares are finite
-    count: int = 10**9  # a billion numbers take 8 GB
+    count: int = 10**8  # so many numbers take 0.8 GB
 
 
 LIMITS = _Limits()
+
+
+def check_kind(name: str, value: Any) -> NDArray[Any]:
+    """Return `value` as an array; refuse what only looks like numbers to NumPy."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked values; drop or impute them first")
+    if array.dtype.kind in "mM":
+        raise ValueError(f"{name} has dates or times; turn them into numbers first")
+    return array
 
 
 def check_points(
@@ -47,8 +61,8 @@ def check_points(
     allow_empty
         Whether an array without points is acceptable.
     """
+    array = check_kind(name, value)
     try:
-        array = np.asarray(value)
         if np.iscomplexobj(array):
             raise ValueError("got complex ones")
         array = array.astype(np.float64)
@@ -92,7 +106,7 @@ def check_positive(name: str, value: Any, *, or_zero: bool = False) -> float:
         number = float(np.asarray(value, dtype=np.float64).reshape(()))
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"{name} must be a number, {expected}, got {value!r}"
+            f"{name} must be a number, {expected}, got {shown(value)}"
         ) from None
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not or_zero):
         raise ValueError(f"{name} must be {expected} and finite, got {value!r}")
@@ -107,12 +121,12 @@ def check_positive(name: str, value: Any, *, or_zero: bool = False) -> float:
 def check_count(name: str, value: Any, minimum: int = 1) -> int:
     """Return `value` as an integer of at least `minimum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be an integer, got {value!r}")
+        raise ValueError(f"{name} must be an integer, got {shown(value)}")
     number = int(value)
     if number < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {number}")
     if number > LIMITS.count:
-        raise ValueError(f"{name} must be at most {LIMITS.count}, got {number}")
+        raise ValueError(f"{name} must be at most {LIMITS.count}, got {shown(number)}")
     return number
 
 

@@ -1,11 +1,13 @@
 """Whatever a user hands in by mistake is answered by an error that names it."""
 
+import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import land
-from land.metrics import EuclideanMetric
+from land.metrics import EuclideanMetric, FunctionMetric
 
 DATA = np.random.default_rng(0).normal(size=(30, 2))
 FLAT = EuclideanMetric(2)
@@ -29,6 +31,11 @@ def spoiled(value):
         (DATA[None], "3"),
         (DATA + 1j, "Complex data"),
         ([["a", "b"], ["c", "d"]], "could not convert string"),
+        ([[10**400, 1], [2, 3]], "X must be an array of real numbers: int too large"),
+        (1e200 * DATA, r"X must be at most 1e\+150 in size"),
+        (np.ma.masked_greater(DATA, 1.0), "X has masked values"),
+        (DATA.astype("m8[s]"), "X has dates or times"),
+        ([[1.0, 2.0], [3.0]], "X must be an array of real numbers"),
     ],
 )
 def test_bad_data(X, what):
@@ -84,6 +91,20 @@ def test_bad_metric(metric, what):
 
 
 @pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: jnp.where(x[0] > 0.0, 100.0, 1.0) + 0.0 * x,
+        lambda x: 1.5 + jnp.sin(1e3 * x) * jnp.cos(1e3 * x[::-1]),
+    ],
+    ids=["step", "noise"],
+)
+def test_a_metric_that_is_not_smooth(fn):
+    metric = FunctionMetric(fn, 2)
+    with pytest.raises(ValueError, match=r"^metric must be smooth .* of 30 rows"):
+        land.LAND(metric=metric).fit(DATA)
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("n_samples", 0),
@@ -129,8 +150,29 @@ def test_callback_must_be_callable(callback):
 
 @pytest.mark.parametrize("seed", ["lucky", -1, 1.5])
 def test_bad_random_state(seed):
-    with pytest.raises(ValueError, match=r"seed|Seed"):
+    with pytest.raises(ValueError, match=r"^random_state must be None, an integer"):
         land.LAND(metric=FLAT, random_state=seed).fit(DATA)
+
+
+def test_dates_among_numbers():
+    frame = pd.DataFrame(DATA, columns=["a", "b"]).assign(
+        day=pd.Timestamp("2026-01-01")
+    )
+    with pytest.raises(ValueError, match="X must be an array of real numbers"):
+        land.LAND().fit(frame)
+
+
+def test_numbers_in_other_clothes(flat):
+    """Nullable columns, objects, truth values: numbers all the same."""
+    expected = flat.score_samples(np.round(DATA))
+    for X in (
+        pd.DataFrame(np.round(DATA)).astype("Int64").to_numpy(),
+        np.round(DATA).astype(object),
+        np.ma.masked_greater(np.round(DATA), 1e3),
+    ):
+        np.testing.assert_array_equal(flat.score_samples(X), expected)
+    truths = flat.score_samples(DATA > 0.0)
+    np.testing.assert_array_equal(truths, flat.score_samples(1.0 * (DATA > 0.0)))
 
 
 def test_identical_rows_have_no_distribution():

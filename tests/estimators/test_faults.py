@@ -3,6 +3,7 @@
 A small part runs every time, the rest nightly.
 """
 
+import errno
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -122,3 +123,91 @@ def test_a_folder_that_cannot_be_written_to_is_the_systems_error(flat, tmp_path)
     with pytest.raises(IsADirectoryError):
         flat.save(tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+FULL = """
+import pathlib, resource
+import numpy as np
+from land.estimators.archive import read_archive, write_archive
+
+folder = pathlib.Path(FOLDER)
+write_archive(folder / "model", {"number": 1}, {"values": np.ones(10)})
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+for size in range(5_000, 50_000, 5_000):
+    try:
+        write_archive(folder / "model", {"number": 2}, {"values": np.ones(size)})
+    except OSError as error:
+        assert read_archive(folder / "model")[0]["number"] in (1, 2)
+        print(error.errno)
+assert [each.name for each in folder.iterdir()] == ["model"]
+"""
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file(run_fresh, tmp_path):
+    errors = run_fresh(FULL.replace("FOLDER", repr(str(tmp_path)))).split()
+    assert set(errors) == {str(errno.EFBIG)}
+    assert len(errors) >= 8
+
+
+FORKED = """
+import os, warnings
+import numpy as np
+import land
+
+X = np.random.default_rng(0).normal(size=(20, 2))
+metric = land.metrics.LocalDiagonalMetric(X, 0.8, 0.5)
+process = os.fork()
+lengths = land.log_map(metric, X[0], X[:5]).lengths
+if process == 0:
+    lengths.tofile(FILE)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+np.testing.assert_array_equal(np.fromfile(FILE), lengths)
+"""
+
+
+@pytest.mark.nightly
+def test_a_fork_after_the_import_computes_the_same(run_fresh, tmp_path):
+    run_fresh(FORKED.replace("FILE", repr(str(tmp_path / "lengths"))))
+
+
+@pytest.mark.nightly
+def test_two_threads_fit_at_once_what_they_fit_alone(arc, cloud):
+    options = {"sigma": 0.8, "rho": 0.5, "n_samples": 300, "random_state": 0}
+
+    def fit(X):
+        return land.LAND(**options).fit(X)
+
+    alone = [fit(arc), fit(cloud)]
+    with ThreadPoolExecutor(2) as threads:
+        together = list(threads.map(fit, (arc, cloud)))
+    for model, other in zip(together, alone, strict=True):
+        assert_same(model, other)
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import jax.numpy as jnp
+import numpy as np
+import land
+
+hard = land.metrics.FunctionMetric(lambda x: jnp.exp(10 * x[0]) + 0 * x, 2)
+points = 3.0 * np.random.default_rng(0).normal(size=(60, 2))
+land.log_map(hard, [0.1, 0.0], points[:1], max_iter=2)
+
+def press():
+    global pressed
+    pressed = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Timer(1.0, press).start()
+try:
+    land.log_map(hard, [0.1, 0.0], points)
+except KeyboardInterrupt:
+    print(time.monotonic() - pressed)
+"""
+
+
+@pytest.mark.nightly
+def test_an_interrupt_is_answered_within_a_second(run_fresh):
+    assert float(run_fresh(INTERRUPTED)) < 1.0

@@ -104,3 +104,13 @@ def test_memory_does_not_grow_with_the_number_of_rows(run_fresh):
     few, many = json.loads(run_fresh(PROGRAM))
     # A curve of 33 points for each row, as `log_map` returns them, is 99 MiB.
     assert many - few < 30.0
+
+
+def test_a_density_far_away_is_low_and_never_unknown(smooth_model):
+    distances = np.array([1e1, 1e2, 1e4, 1e8, 1e30, 1e149])
+    for way in ([1.0, 0.0], [-0.6, 0.8], [0.0, -1.0]):
+        scores = smooth_model.score_samples(distances[:, None] * way)
+        assert not np.isnan(scores).any()
+        assert np.all(np.diff(scores) < 0.0)
+        # Like a Gaussian: the logarithm goes with the square of the distance.
+        assert scores[3] / scores[2] == pytest.approx(1e8, rel=1e-2)

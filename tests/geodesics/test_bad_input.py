@@ -89,6 +89,23 @@ def test_bad_times(times):
         land.exp_map(PLANE, np.zeros(2), np.ones((3, 2)), times=times)
 
 
+@pytest.mark.parametrize("times", [-0.1, [0.5, np.nan], "half", None, 1j, 10**400])
+def test_bad_times_of_a_curve(times):
+    with pytest.raises(ValueError, match=r"^times must"):
+        land.geodesic(PLANE, np.zeros(2), np.ones(2))(times)
+
+
+@pytest.mark.parametrize("metric", [None, "flat", EuclideanMetric, lambda x: x])
+def test_no_metric_at_all(map_and_name, metric):
+    map_, _ = map_and_name
+    with pytest.raises(ValueError, match=r"^metric must be an instance of"):
+        map_(metric, np.zeros(2), np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"^metric must be an instance of"):
+        land.geodesic(metric, np.zeros(2), np.ones(2))
+    with pytest.raises(ValueError, match=r"^metric must be an instance of"):
+        land.log_constant(metric, np.zeros(2), np.eye(2))
+
+
 @pytest.mark.parametrize(
     ("curves", "what"),
     [

@@ -3,6 +3,7 @@
 It names the argument, what was expected and what came.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -86,6 +87,33 @@ def test_bad_vectors(name, value):
 def test_vectors_that_do_not_broadcast():
     with pytest.raises(ValueError, match=r"^x, u and v must .*\(3, 2\)"):
         EuclideanMetric(2).inner(np.ones((4, 2)), np.ones((3, 2)), np.ones(2))
+
+
+@pytest.mark.parametrize("sigma", [1e-12, 1e-100])
+def test_kernels_that_rounding_would_hide(sigma):
+    with pytest.raises(ValueError, match=r"sigma must be at least 1e-06 of the extent"):
+        LocalDiagonalMetric(DATA, sigma, 0.1)
+
+
+def called_back(x):
+    like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return jax.pure_callback(np.ones_like, like, x, vmap_method="expand_dims")
+
+
+def looped(x):
+    """JAX can differentiate it forwards only."""
+    return jax.lax.while_loop(lambda y: y[0] < 1.0, lambda y: 2.0 * y, jnp.exp(x))
+
+
+@pytest.mark.parametrize("fn", [called_back, looped])
+def test_a_function_without_derivatives(fn):
+    with pytest.raises(ValueError, match="fn could not be differentiated by JAX"):
+        FunctionMetric(fn, 2)
+
+
+def test_complex_metrics():
+    with pytest.raises(ValueError, match=r"fn .*: it returns complex numbers"):
+        FunctionMetric(lambda x: (1.0 + 0.0j) * jnp.exp(x), 2)
 
 
 def test_complex_data():

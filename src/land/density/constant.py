@@ -28,7 +28,7 @@ from land.density.nodes import (
     summarise,
 )
 from land.geodesics import exp_map, log_map
-from land.geodesics.problem import check_metric
+from land.geodesics.problem import check_metric, dimension
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -100,8 +100,9 @@ def log_constant(
     >>> bool(abs(result.value - np.log(2 * np.pi)) < 1e-6)
     True
     """
-    center = check_points("mean", mean, metric.dim, ndim=1)
-    spread = check_covariance("covariance", covariance, metric.dim)
+    dim = dimension(metric)
+    center = check_points("mean", mean, dim, ndim=1)
+    spread = check_covariance("covariance", covariance, dim)
     law = law_of(volume, reference)
     if method not in ("lattice", "monte_carlo"):
         raise ValueError(f"method must be 'lattice' or 'monte_carlo', got {method!r}")

@@ -253,6 +253,11 @@ def cover_model(
     tangents = _SETTINGS.wider * normal @ cholesky(covariance).T
     arrivals = exp_map(metric, mean, tangents, tol=_SETTINGS.cloud_tol)
     cloud = arrivals.points[arrivals.converged]
+    if not len(cloud):
+        raise ValueError(
+            "covariance is too large for the metric: no geodesic to where the mass is "
+            "could be followed; try a smaller one"
+        )
     logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol)
 
     def map_points(

@@ -16,11 +16,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from land._device import device
-from land._validation import check_count, check_points, check_positive
+from land._validation import check_count, check_kind, check_points, check_positive
 from land.density.nodes import Reference, Volume
 from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
+from land.geodesics import log_map
 from land.metrics import KINDS, Metric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
@@ -39,6 +40,8 @@ CHOICES = {
 # Between these the metric follows the data. In units of the distance between
 # neighbours, else an error; and of the extent of the data, else a warning.
 _SMALLEST_SIGMA, _LARGEST_SIGMA = 0.5, 3.0
+# Geodesics that are tried under a metric of the user's, and their iterations.
+_TRIED, _PATIENCE = 32, 100
 
 
 class RiemannianEstimator(BaseEstimator):
@@ -75,7 +78,7 @@ class RiemannianEstimator(BaseEstimator):
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
         check_n_jobs(self.n_jobs)
-        data = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+        data = self._check_rows(X, ensure_min_samples=2)
         weights = _check_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
         if len(data) > device().few_tabulated:
@@ -96,9 +99,18 @@ class RiemannianEstimator(BaseEstimator):
         self, function: Callable[..., Array], X: ArrayLike, **arguments: Any
     ) -> Array:
         """Values of a function of points, the metric and more at each row of X."""
-        points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        points = self._check_rows(X, reset=False)
         bound = partial(function, metric=self.metric_, **arguments)
-        return in_chunks(bound, np.asarray(points), self.n_jobs)
+        return in_chunks(bound, points, self.n_jobs)
+
+    def _check_rows(self, X: Any, **options: Any) -> Array:
+        """The rows of X as scikit-learn takes them, if they are numbers."""
+        check_kind("X", X)
+        try:
+            rows = validate_data(self, X, dtype=np.float64, order="C", **options)
+        except (OverflowError, np.exceptions.DTypePromotionError) as error:
+            raise ValueError(f"X must be an array of real numbers: {error}") from None
+        return check_points("X", rows)
 
     # What sigma and rho may be, beside numbers.
     _words: tuple[str, ...] = ("auto",)
@@ -138,6 +150,7 @@ class RiemannianEstimator(BaseEstimator):
             raise ValueError(
                 f"metric has dimension {metric.dim}, but X has {data.shape[1]} features"
             )
+        _check_geodesics(metric, data)
         return metric
 
 
@@ -150,7 +163,14 @@ def draw_integers(random_state: Any, count: int) -> list[int]:
     """Integers below 2^31 from what scikit-learn takes, or from a NumPy Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state.integers(2**31, size=count).tolist()
-    return check_random_state(random_state).randint(2**31, size=count).tolist()
+    try:
+        legacy = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            "random_state must be None, an integer between 0 and 2^32 - 1, a NumPy "
+            f"RandomState or a NumPy Generator, got {random_state!r}"
+        ) from None
+    return legacy.randint(2**31, size=count).tolist()
 
 
 def check_choice(name: str, value: Any) -> None:
@@ -255,6 +275,25 @@ def _check_sigma(sigma: float, data: Array) -> None:
             f"({extent:.3g}): the metric does not follow them; {remedy}",
             UserWarning,
             stacklevel=5,
+        )
+
+
+def _check_geodesics(metric: Metric, data: Array) -> None:
+    """Refuse a metric under which most geodesics between rows cannot be found.
+
+    A fit would take minutes to find out: every failure costs all its iterations.
+    """
+    if metric.is_flat:
+        return
+    rows = np.random.default_rng(0).permutation(len(data))[:_TRIED]
+    middle = np.argmin(np.sum((data - np.median(data, axis=0)) ** 2, axis=1))
+    logs = log_map(metric, data[middle], data[rows], tol=1e-3, max_iter=_PATIENCE)
+    lost = int(np.sum(~logs.converged))
+    if 3 * lost > len(rows):
+        raise ValueError(
+            "metric must be smooth at the scale of the distances between rows, and not "
+            f"vary by too many orders of magnitude: geodesics to {lost} of {len(rows)} "
+            "rows of X, from one in their middle, were not found"
         )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.problem import check_metric, pair_up
+from land.geodesics.problem import check_metric, dimension, pair_up
 from land.geodesics.runge_kutta import integrate
 from land.metrics import Metric
 
@@ -83,7 +83,7 @@ def exp_map(
     >>> land.exp_map(flat, [1.0, 0.0], [[0.0, 2.0]]).points.round(9).tolist()
     [[1.0, 2.0]]
     """
-    dim = metric.dim
+    dim = dimension(metric)
     base_points = check_points("base", base, dim)
     vectors = check_points("tangents", tangents, dim, allow_empty=True)
     tol = check_positive("tol", tol)

@@ -16,7 +16,7 @@ from land._validation import check_count, check_points, check_positive
 from land.geodesics.equation import linearised
 from land.geodesics.exponential import MAX_STEPS
 from land.geodesics.newton import finish_curves
-from land.geodesics.problem import check_metric, pair_up
+from land.geodesics.problem import check_metric, dimension, pair_up
 from land.geodesics.runge_kutta import Arrivals, integrate
 from land.geodesics.solution import Connections
 from land.metrics import Metric
@@ -72,7 +72,7 @@ def exp_jacobian(
     ExpJacobian
         Jacobians, their determinants and a verdict for each tangent.
     """
-    dim = metric.dim
+    dim = dimension(metric)
     base_points = check_points("base", base, dim)
     vectors = check_points("tangents", tangents, dim, allow_empty=True)
     tol = check_positive("tol", tol)

@@ -17,7 +17,7 @@ from land._validation import check_count, check_points, check_positive
 from land.geodesics.boundary import connect
 from land.geodesics.graph import Polylines
 from land.geodesics.jacobian import jacobians_along, responses_along
-from land.geodesics.problem import check_metric, pair_up
+from land.geodesics.problem import check_metric, dimension, pair_up
 from land.geodesics.shortest import moved_connections, shortest_connections
 from land.geodesics.solution import Connections
 from land.metrics import Metric
@@ -180,7 +180,7 @@ def log_map(
     >>> result.lengths.round(9).tolist(), result.converged.tolist()
     ([2.0], [True])
     """
-    dim = metric.dim
+    dim = dimension(metric)
     base_points = check_points("base", base, dim)
     ends = check_points("points", points, dim, allow_empty=True)
     tol = check_positive("tol", tol)
@@ -286,7 +286,10 @@ class Geodesic:
 
     def __call__(self, times: ArrayLike) -> Array:
         """Points at `times` in [0, 1]: (...) -> (..., D)."""
-        moments = np.asarray(times, dtype=np.float64)
+        try:
+            moments = np.asarray(times, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"times must be real numbers: {error}") from None
         if not np.all((moments >= 0.0) & (moments <= 1.0)):
             raise ValueError("times must lie in [0, 1]")
         points = self._center + self._solution.sample(moments.reshape(-1))[0]
@@ -331,8 +334,9 @@ def geodesic(
     >>> round(curve.length, 9), curve(0.5).round(9).tolist()
     (5.0, [1.5, 2.0])
     """
-    first = check_points("start", start, metric.dim, ndim=1)
-    last = check_points("end", end, metric.dim, ndim=1)
+    dim = dimension(metric)
+    first = check_points("start", start, dim, ndim=1)
+    last = check_points("end", end, dim, ndim=1)
     tol = check_positive("tol", tol)
     max_iter = check_count("max_iter", max_iter)
     check_metric(metric, start=first, end=last)

@@ -31,6 +31,15 @@ def pair_up(
     return left.reshape(-1, dim), right.reshape(-1, dim), shape
 
 
+def dimension(metric: Metric) -> int:
+    """Dimension of a metric; refuses what is none."""
+    if not isinstance(metric, Metric):
+        raise ValueError(
+            f"metric must be an instance of land.metrics.Metric, got {metric!r}"
+        )
+    return metric.dim
+
+
 def check_metric(metric: Metric, **places: Array) -> None:
     """Refuse a metric that is not symmetric positive definite at the given points.
 

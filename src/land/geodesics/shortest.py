@@ -22,6 +22,7 @@ from land.geodesics.graph import (
     shortest_paths,
     straight_lines,
 )
+from land.geodesics.horizon import Ends, with_horizon
 from land.geodesics.solution import Connections, NearbyTargets
 from land.metrics import Metric
 from land.metrics.tensors import inner, norms
@@ -86,7 +87,16 @@ def shortest_connections(
 
     Of many from one base most start from the geodesic to a neighbouring target.
     """
-    task = _Task(metric, bases, targets, tol, max_iter)
+
+    def solve(ends: Ends) -> Connections:
+        return _shortest(_Task(metric, *ends, tol, max_iter))
+
+    return with_horizon(metric, (bases, targets), (tol, max_iter), solve)
+
+
+def _shortest(task: _Task) -> Connections:
+    """The same between points that are not far from the data."""
+    metric, targets = task.metric, task.targets
     pilots, others = _pilots(task)
     leading = task.take(pilots)
     solution = _from_the_graph(leading, alone=not len(others))
@@ -113,11 +123,20 @@ def moved_connections(
 ) -> Connections:
     """The same from geodesics between nearby bases and targets."""
     task = _Task(metric, bases, targets, tol, max_iter)
-    solution = task.solve(earlier)
-    solution.nearby = earlier.nearby
-    if metric.landmarks is not None:
-        _shorten_by_neighbours(task, solution)
-    return solution
+
+    def solve(ends: Ends) -> Connections:
+        return _shortest(_Task(metric, *ends, tol, max_iter))
+
+    def move(rows: Indices) -> Connections:
+        everyone = len(rows) == len(bases)
+        own = task if everyone else task.take(rows)
+        solution = own.solve(earlier if everyone else earlier.take(rows))
+        solution.nearby = earlier.nearby
+        if metric.landmarks is not None:
+            _shorten_by_neighbours(own, solution)
+        return solution
+
+    return with_horizon(metric, (bases, targets), (tol, max_iter), solve, move)
 
 
 def _pilots(task: _Task) -> tuple[Indices, Indices]:

@@ -51,6 +51,15 @@ class Metric(abc.ABC):
         """
         return None
 
+    @property
+    def flat_outside(self) -> tuple[NDArray[np.float64], float] | None:
+        """Centre and radius of a ball outside of which the tensor is c I, or None.
+
+        With the same number c everywhere, up to rounding. Geodesics to points far away
+        are then found as fast as those in the ball.
+        """
+        return None
+
     def tabulated(self) -> Metric:
         """The same metric in a form that is faster for many geodesics, or itself."""
         return self

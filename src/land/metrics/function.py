@@ -22,8 +22,9 @@ class FunctionMetric(Metric):
     Parameters
     ----------
     fn : callable
-        JAX-traceable function of one point, (D,) -> (D,) for a diagonal metric or
-        (D,) -> (D, D) for a full one. Values must be positive definite and smooth.
+        Function of one point, (D,) -> (D,) for a diagonal metric or (D,) -> (D, D) for
+        a full one, which JAX can trace and differentiate twice. Values must be real,
+        positive definite and smooth.
     dim : int
         Number of dimensions D.
     landmarks : array_like of shape (n, D), optional
@@ -66,7 +67,10 @@ class FunctionMetric(Metric):
 
     def tensor_at(self, point: jax.Array) -> jax.Array:
         """The user's function."""
-        return jnp.asarray(self.fn(point), dtype=point.dtype)
+        values = jnp.asarray(self.fn(point))
+        if jnp.iscomplexobj(values):
+            raise ValueError("it returns complex numbers")
+        return values.astype(point.dtype)
 
     def __repr__(self) -> str:
         name = getattr(self.fn, "__name__", repr(self.fn))
@@ -75,11 +79,14 @@ class FunctionMetric(Metric):
     @in_float64
     def _check_shape(self) -> None:
         point = np.zeros(self.dim)
+        what = "traced"
         try:
             shape = jax.eval_shape(self.tensor_at, point).shape
+            what = "differentiated"  # forwards and backwards, as the solvers do
+            jax.eval_shape(jax.hessian(self.tensor_at), point)
         except Exception as error:
             raise ValueError(
-                f"fn could not be traced by JAX for a point of shape ({self.dim},): "
+                f"fn could not be {what} by JAX for a point of shape ({self.dim},): "
                 f"{error}\nUse jax.numpy operations on the point it is given."
             ) from error
         if shape not in ((self.dim,), (self.dim, self.dim)):

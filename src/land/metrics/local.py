@@ -18,11 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 from land._validation import check_points, check_positive
 from land.metrics.base import Metric
 from land.metrics.sums import MOMENT_DIMENSIONS, all_data, sum_derivatives
-from land.metrics.table import Factors, SumTable, sum_table
+from land.metrics.table import Factors, SumTable, cut_off, sum_table
 from land.metrics.tensors import invert_positive, product, transposed
 
 Array = NDArray[np.float64]
 
+# Squared distances in units of sigma lose this share squared of their digits.
+_SMALLEST = 1e-6
 # Data are far from the origin if it is this many times farther than their extent.
 _FAR = 4.0
 
@@ -40,6 +42,12 @@ class LocalMetric(Metric):
         self.rho = check_positive("rho", rho)
         self.dim = self.data.shape[1]
         self.center = self.data.mean(axis=0)
+        extent = float(np.abs(self.data - self.center).max())
+        if self.sigma < _SMALLEST * extent:
+            raise ValueError(
+                f"sigma must be at least {_SMALLEST:g} of the extent of the data "
+                f"({extent:g}), got {self.sigma:g}: rounding would hide the kernels"
+            )
         self._table: SumTable | None = None
         # Coordinates in units of sigma about the centre: expanded squares then lose as
         # few digits as they can.
@@ -69,6 +77,13 @@ class LocalMetric(Metric):
     def resolution(self) -> float:
         """The width of the kernel."""
         return self.sigma
+
+    @cached_property
+    def flat_outside(self) -> tuple[Array, float]:
+        """The data and what is within reach of their kernels."""
+        extent = np.linalg.norm(self.data - self.center, axis=1).max()
+        reach = self.sigma * cut_off(len(self.data), self.rho / self.sigma**2)
+        return self.center, float(extent + reach)
 
     def tabulated(self) -> Self:
         """The same metric, its sums over the data from a table of polynomials.
