@@ -14,6 +14,7 @@ def learned():
     return land.LAND(rho="learn", n_samples=300, random_state=0).fit(X)
 
 
+@pytest.mark.slow
 def test_the_best_candidate_is_chosen_and_used(learned):
     rows = learned.learning_
     (chosen,) = [row for row in rows if row["chosen"]]
@@ -25,6 +26,7 @@ def test_the_best_candidate_is_chosen_and_used(learned):
     assert chosen["rho"] == max(row["rho"] for row in near)
 
 
+@pytest.mark.slow
 def test_the_flat_metric_is_a_candidate(learned):
     flat = learned.learning_[0]
     assert flat["sigma"] == flat["rho"] == np.inf

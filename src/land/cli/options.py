@@ -10,7 +10,7 @@ from typing import Any
 _FLAG: dict[str, Any] = {"action": "store_true"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
 _MEASURES = ("lebesgue", "riemannian")
-_SIGMA = "how far around each row the model looks: a distance, or auto (default)"
+_SIGMA = "how far around each row the model looks: a distance, auto (default) or learn"
 
 
 def demo(parser: Any) -> None:
@@ -173,7 +173,7 @@ def _model(parser: Any, **sigma: Any) -> Any:
     group = parser.add_argument_group("model")
     add = group.add_argument
     add("--sigma", **sigma)
-    flat = "how freely the model leaves the data: a variance, or auto (default)"
+    flat = "how freely the model leaves the data: a variance, auto or learn"
     add("--rho", type=number_or_auto, default="auto", help=flat)
     learned = "what the model learns from the data around a place"
     _choice(group, "--metric", ("diagonal", "full", "density"), learned)
@@ -253,8 +253,9 @@ def positive(text: str, expected: str = "a positive number") -> float:
 
 
 def number_or_auto(text: str) -> float | str:
-    """A positive number, or the word auto."""
-    return text if text == "auto" else positive(text, "a positive number or auto")
+    """A positive number, or the words auto or learn."""
+    words = "a positive number, auto or learn"
+    return text if text in ("auto", "learn") else positive(text, words)
 
 
 def count(text: str) -> int:

@@ -44,6 +44,9 @@ class _Settings:
         First steps of log sigma and log rho. They are halved where no step is better.
     halvings : int
         How often, before the search ends.
+    hopeless : float
+        A candidate that is behind the best by so many standard errors after a fold is
+        given up.
     worthwhile : float
         A step that gains less leads nowhere: ever smoother metrics approach the flat
         one.
@@ -56,6 +59,7 @@ class _Settings:
     trials: int = 8
     steps: tuple[float, float] = (math.log(1.6), math.log(4.0))
     halvings: int = 1
+    hopeless: float = 4.0
     worthwhile: float = 5e-3
     tol: float = 5e-3
     max_iter: int = 10
@@ -64,6 +68,14 @@ class _Settings:
 
 _SETTINGS = _Settings()
 _FLAT: Place = (math.inf, math.inf)
+
+
+class _HopelessError(Exception):
+    """A candidate is far behind; `behind` says by how much."""
+
+    def __init__(self, behind: float) -> None:
+        super().__init__("given up: far behind the best")
+        self.behind = behind
 
 
 @dataclass(frozen=True)
@@ -161,25 +173,35 @@ class _Trials:
         return _SETTINGS.trials - sum(place != _FLAT for place in self.rows)
 
     def score(self, place: Place) -> float:
-        """Mean log density of held-out rows; minus infinity if a fit fails."""
+        """Mean log density of held-out rows; minus infinity if a fit fails.
+
+        Of one that is given up, as it seems.
+        """
         if place not in self.rows:
             start = time.perf_counter()
-            error = ""
+            error, value = "", -math.inf
             try:
                 self.scores[place], self.models[place] = self._held_out(place)
+                value = self._mean(place)
+            except _HopelessError as problem:
+                error, value = str(problem), self._best()[1] - problem.behind
             except Exception as problem:
                 error = f"{type(problem).__name__}: {problem}"
             self.rows[place] = {
-                "score": self._mean(place),
+                "score": value,
                 "seconds": time.perf_counter() - start,
                 "error": error,
             }
             if self.estimator.verbose:
                 self._report(place)
-        return self._mean(place)
+        return float(self.rows[place]["score"])
 
     def _mean(self, place: Place) -> float:
-        return float(np.mean(self.scores.get(place, -np.inf)))
+        return float(np.mean(self.scores[place]))
+
+    def _best(self) -> tuple[Place, float]:
+        best = max(self.scores, key=self._mean)
+        return best, self._mean(best)
 
     def _held_out(self, place: Place) -> tuple[Array, list[Any]]:
         near = self._nearest(place)
@@ -206,6 +228,11 @@ class _Trials:
             if model.interrupted_:
                 raise KeyboardInterrupt
             models.append(model)
+            if self.scores and index + 1 < len(self.folds):
+                gaps = (self.scores[self._best()[0]] - values)[held_out]
+                error = np.std(gaps) / math.sqrt(len(gaps))
+                if np.mean(gaps) > _SETTINGS.hopeless * error:
+                    raise _HopelessError(float(np.mean(gaps)))
         if not np.isfinite(values).all():
             count = int(np.sum(~np.isfinite(values)))
             raise ValueError(f"{count} of {len(values)} rows have no density")
@@ -236,7 +263,7 @@ class _Trials:
 
     def outcome(self, data: Array) -> Learned:
         """The smoothest candidate within a standard error of the best."""
-        best = max(self.scores, key=self._mean)
+        best, _ = self._best()
         for place, row in self.rows.items():
             own = {"sigma": math.inf, "rho": math.inf}
             own |= {} if place == _FLAT else self._metric(place, data)
@@ -252,7 +279,7 @@ class _Trials:
         ]
         chosen = max(near, key=lambda place: (place[1], place[0]))
         self.rows[chosen]["chosen"] = True
-        gain = self._mean(chosen) - self._mean(_FLAT)
+        gain = self._mean(chosen) - self.rows[_FLAT]["score"]
         return Learned(self._metric(chosen, data), gain, list(self.rows.values()))
 
     def _report(self, place: Place) -> None:
