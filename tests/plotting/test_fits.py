@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import land
-from land.plotting import plot_history, plot_selection
+from land.plotting import plot_history, plot_learning, plot_selection
 
 ROWS = [
     {"n_components": k, "sigma": s, "bic": b, "held_out": -b}
@@ -85,3 +85,21 @@ def test_small_changes_look_small(ax, fall, span):
 def test_without_a_history(ax):
     with pytest.raises(ValueError, match="call fit first"):
         plot_history(land.LAND(), ax)
+
+
+def test_learning_shows_what_was_tried_and_what_was_chosen(ax):
+    rows = [
+        {"sigma": np.inf, "rho": np.inf, "score": -3.0, "chosen": False},
+        {"sigma": 0.2, "rho": 0.1, "score": -2.5, "chosen": False},
+        {"sigma": 0.2, "rho": 0.4, "score": -2.0, "chosen": True},
+        {"sigma": 0.3, "rho": 0.4, "score": -np.inf, "chosen": False},
+    ]
+    model = land.LAND()
+    with pytest.raises(ValueError, match="must have a learning_"):
+        plot_learning(model, ax)
+    model.learning_ = rows
+    artist = plot_learning(model, ax)
+    np.testing.assert_allclose(artist.get_offsets(), [[0.2, 0.1], [0.2, 0.4]])
+    (ring,) = ax.lines
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (0.2, 0.4)
+    assert "-3.00 (held out)" in ax.get_title()

@@ -13,7 +13,7 @@ from land.plotting.components import (
     plot_responsibilities,
     plot_view3d,
 )
-from land.plotting.fits import plot_history, plot_selection
+from land.plotting.fits import plot_history, plot_learning, plot_selection
 from land.plotting.plane import (
     DensityGrid,
     density_grid,
@@ -33,6 +33,7 @@ __all__ = [
     "plot_geodesics",
     "plot_grid",
     "plot_history",
+    "plot_learning",
     "plot_means",
     "plot_metric",
     "plot_pairs",

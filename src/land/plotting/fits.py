@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -41,6 +42,36 @@ def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("step")
     ax.set_ylabel("mean negative log density")
+    return artist
+
+
+def plot_learning(model: Any, ax: Axes | None = None, **style) -> PathCollection:
+    """Draw the sigmas and rhos that a model was learned from, by held-out density.
+
+    A ring is around the chosen one; the title says how good the flat metric is, which
+    has no place in the figure. The `style` is of `Axes.scatter`.
+    """
+    table = getattr(model, "learning_", None)
+    if not table:
+        raise ValueError(
+            f"model must have a learning_, got {type(model).__name__} without; "
+            "fit with sigma='learn' or rho='learn'"
+        )
+    ax = axes(ax)
+    rows = [row for row in table if math.isfinite(row["rho"] * row["score"])]
+    places = [row["sigma"] for row in rows], [row["rho"] for row in rows]
+    defaults: dict[str, Any] = {"c": [row["score"] for row in rows], "s": 60}
+    artist = ax.scatter(*places, **defaults | {"cmap": "viridis"} | style)
+    for row in rows:
+        if row["chosen"]:
+            ring: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 13, "ls": ""}
+            ax.plot(row["sigma"], row["rho"], **ring)
+    ax.set(xscale="log", yscale="log", xlabel=r"$\sigma$", ylabel=r"$\rho$")
+    ax.margins(0.15)
+    (flat,) = [row for row in table if math.isinf(row["rho"])]
+    words = "chosen" if flat["chosen"] else "held out"
+    ax.set_title(f"flat metric: {flat['score']:.2f} ({words})", fontsize="medium")
+    ax.figure.colorbar(artist, ax=ax, label=_LABELS["held_out"])
     return artist
 
 
