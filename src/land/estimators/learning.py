@@ -44,9 +44,9 @@ class _Settings:
         First steps of log sigma and log rho. They are halved where no step is better.
     halvings : int
         How often, before the search ends.
-    hopeless : float
-        A candidate that is behind the best by so many standard errors after a fold is
-        given up.
+    hopeless : tuple of float
+        A candidate that is behind the best by this much after a fold, and by so many
+        standard errors, is given up.
     worthwhile : float
         A step that gains less leads nowhere: ever smoother metrics approach the flat
         one.
@@ -59,7 +59,7 @@ class _Settings:
     trials: int = 8
     steps: tuple[float, float] = (math.log(1.6), math.log(4.0))
     halvings: int = 1
-    hopeless: float = 4.0
+    hopeless: tuple[float, float] = (0.1, 4.0)
     worthwhile: float = 5e-3
     tol: float = 5e-3
     max_iter: int = 10
@@ -230,8 +230,8 @@ class _Trials:
             models.append(model)
             if self.scores and index + 1 < len(self.folds):
                 gaps = (self.scores[self._best()[0]] - values)[held_out]
-                error = np.std(gaps) / math.sqrt(len(gaps))
-                if np.mean(gaps) > _SETTINGS.hopeless * error:
+                error, (least, times) = np.std(gaps), _SETTINGS.hopeless
+                if np.mean(gaps) > max(least, times * error / math.sqrt(len(gaps))):
                     raise _HopelessError(float(np.mean(gaps)))
         if not np.isfinite(values).all():
             count = int(np.sum(~np.isfinite(values)))

@@ -78,7 +78,9 @@ class _Descent:
     ) -> None:
         self.problem, self.likelihood = problem, Likelihood(problem)
         means = [np.asarray(mean) for mean in state["means"]]
-        covariances = [np.asarray(each) for each in state["covariances"]]
+        covariances = state["covariances"]
+        if covariances is not None:
+            covariances = [np.asarray(each) for each in covariances]
         shared = len(means) * [weights]
         searches = self.likelihood.start(means, shared, covariances, state["radii"])
         self.searches = leaders(searches, 1, np.inf)
@@ -120,7 +122,12 @@ def _search(
     rungs: Sequence[Fidelity],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Central points of a few data, and where they lead on the next rung."""
+    """Central points of a few data, and where they lead on the next rung.
+
+    A given start is where the fit starts, unless a baseline may spare it the fit.
+    """
+    if start is not None and problem.baseline is None:
+        return {"means": [start], "covariances": None, "radii": None}
     ranking, descent = rungs
     if start is None:
         part, own, _ = problem.at(ranking, weights, rng)
