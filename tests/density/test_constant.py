@@ -214,3 +214,9 @@ def test_bad_input(change, message):
     arguments = {"mean": np.zeros(2), "covariance": np.eye(2)} | change
     with pytest.raises(ValueError, match=message):
         land.log_constant(EuclideanMetric(2), **arguments)
+
+
+def test_a_covariance_beyond_all_geodesics(arc):
+    metric, mean, _ = arc
+    with pytest.raises(ValueError, match="covariance is too large for the metric"):
+        land.log_constant(metric, mean, 1e100 * np.eye(2), random_state=0)

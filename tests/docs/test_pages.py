@@ -38,6 +38,14 @@ def _anchors(page):
     }
 
 
+def test_promises_name_tests_that_exist():
+    text = (ROOT / "docs" / "promises.md").read_text()
+    named = set(re.findall(r"`([a-z_/]*test_[a-z_]+\.py)`", text))
+    assert len(named) > 10
+    for name in named - {"test_bad_input.py"}:  # there is one in each layer
+        assert (ROOT / "tests" / name).is_file(), name
+
+
 def test_gallery_lists_every_script():
     listed = set(
         re.findall(r"\(gallery/(\w+\.py)\)", (DOCS / "gallery.md").read_text())
