@@ -118,7 +118,7 @@ def test_few_rows_for_many_parameters(cli, tmp_path):
 
 USAGE = {
     "init": (["--init", "zero"], "invalid choice: 'zero'"),
-    "sigma": (["--sigma", "-1"], "positive number or auto, got '-1'"),
+    "sigma": (["--sigma", "-1"], "positive number, auto or learn, got '-1'"),
     "count": (["-k", "0"], "whole number from 1, got '0'"),
     "tol": (["--tol", "nan"], "positive number"),
     "seed": (["--seed", "-1"], "whole number from 0"),

@@ -248,7 +248,7 @@ def test_an_interrupt_in_mid_fit(command, environment, table, in_units, tmp_path
         try:
             assert running.stderr.readline() == "reading data.csv\n"
             lines = iter(running.stderr.readline, "")
-            assert any(line.startswith("  step") for line in lines)
+            assert any(line.startswith("  fitting: step") for line in lines)
             running.send_signal(signal.SIGINT)
             out, err = running.communicate(timeout=60)
         finally:
