@@ -61,7 +61,7 @@ class Entry:
 class Comparison:
     """LAND, the Gaussian mixture of its size, the best by BIC, a kernel density.
 
-    `flat` says whether the LAND has kept a flat metric.
+    `flat` says whether the metric of the LAND is flat.
     """
 
     entries: list[Entry]
@@ -74,22 +74,22 @@ class Comparison:
         model, same, *others = self.entries
         better = verdict(model, same)
         if better > 0:
-            text = "The curved metric pays here: the log density of new rows is higher "
-            text += f"by {_gap(model, same)} than under a {same.name}."
+            text = "The curved metric pays here: the log density of held-out rows is "
+            text += f"higher by {_gap(model, same)} than under a {same.name}."
         elif better < 0:
             text = f"LAND as fitted does not suit these data: a {same.name} is better, "
-            text += f"by {_gap(same, model)} in the log density of new rows."
+            text += f"by {_gap(same, model)} in the log density of held-out rows."
         else:
-            text = "A Gaussian mixture is as good and far quicker for these data: "
-            text += f"LAND is ahead of a {same.name} by {_gap(model, same)} in the log "
-            text += "density of new rows."
+            text = "A Gaussian mixture is as good and far quicker for these data, as "
+            text += f"far as {len(model.values)} held-out rows can tell: LAND minus a "
+            text += f"{same.name} is {_gap(model, same)} in log density."
         if self.flat:
-            text += " The fit has kept a flat metric: its LAND is a Gaussian mixture."
+            text += " The metric is flat: this LAND is itself a Gaussian mixture."
         rival = max(others, key=lambda each: each.mean)
         ahead = verdict(rival, model)
         if ahead > 0:
-            text += f" If the density is all you need, a {rival.name} is better still, "
-            text += f"by {_gap(rival, model)}."
+            text += f" If the density is all you need, a {rival.name} is better than "
+            text += f"LAND, by {_gap(rival, model)}."
         elif better > 0 and ahead < 0:
             text += " No other model that was tried comes near."
         elif better > 0:
@@ -165,4 +165,4 @@ def _stderr(values: Array) -> float:
 
 
 def _gap(one: Entry, other: Entry) -> str:
-    return "{:.2f} ± {:.2f}".format(*one.ahead_of(other))
+    return "{:z.2f} ± {:.2f}".format(*one.ahead_of(other))

@@ -7,6 +7,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from importlib.metadata import version
 from io import StringIO
@@ -23,13 +24,15 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import check_points
 from land.estimators.archive import replacing
 from land.estimators.comparison import LEAST_ROWS, Comparison, compare
-from land.metrics import Metric
+from land.metrics import EuclideanMetric
 from land.plotting.figures import line_figure, pairs_figure, plane_figure
 from land.plotting.fits import plot_history, plot_learning
 from land.plotting.sheet import COLORS, Array, components_of, sheet
 
 # Points of a figure at most: more make the file large, and hide each other.
 _MOST_POINTS = 500
+# Points of the density along each axis: splines between them look smooth.
+_GRID = 50
 # Columns of pairs of clusters, and of samples: six panels, and three rows.
 _PAIRED, _SAMPLED = 4, 3
 _PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
@@ -122,10 +125,10 @@ def report(
     Examples
     --------
     >>> import land, pathlib, tempfile
-    >>> X = land.datasets.make_half_ellipse(40, random_state=0)
-    >>> model = land.LAND(0.4, 0.1, method="least_squares", n_samples=200).fit(X)
+    >>> X = land.datasets.make_half_ellipse(60, random_state=0)
+    >>> model = land.LAND(0.4, 0.1, method="least_squares", n_samples=200)
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "report.html"
-    >>> land.report(model, file, X)
+    >>> land.report(model.fit(X), file, X)
     'The curved metric pays here: ...'
     """
     inner = getattr(model, "estimator_", model)
@@ -198,7 +201,7 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
         ahead = "" if entry is entries[0] else _signed(*entry.ahead_of(entries[0]))
         shown = _signed(entry.mean, entry.stderr, "")
         rows.append([entry.name, entry.note, shown, ahead, f"{entry.seconds:.2g} s"])
-    header = ("model", "", "log density of new rows", "ahead of LAND", "fit")
+    header = ("model", "", "log density", "ahead of LAND", "fit")
     yield f"<h2>Comparison</h2>{_table(header, rows)}"
     n = len(entries[0].values)
     yield (
@@ -211,7 +214,7 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
     lines = []
     if failed:
         lines.append(f"{failed} held-out rows could not be scored by LAND.")
-    if isinstance(model.metric, Metric):
+    if getattr(model.metric, "landmarks", None) is not None:
         lines.append("The metric was given: it may have seen the held-out rows.")
     if model.volume == "paper":
         lines.append('Densities of volume="paper" need not integrate to one.')
@@ -233,18 +236,26 @@ def _model_section(view: _View) -> Iterator[str]:
     ]
     yield f"<h2>Model</h2>{_table(('component', 'weight', *view.columns), rows)}"
     yield '<p class="note">Mean ± standard deviation, as measured at the mean.</p>'
-    state = "converged" if model.converged_ else "not converged"
-    metric = "flat metric"
-    if model.sigma_ is not None and np.isfinite(model.sigma_):
-        units = ", in standardised units" * view.standardized
-        metric = f"sigma {model.sigma_:.4g}, rho {model.rho_:.4g}{units}"
-    failed = f"{model.n_failed_log_maps_} of {model.n_log_maps_} geodesics failed"
-    steps = f"{state} after {model.n_iter_} steps"
-    gain = model.geometry_gain_
-    gained = [] if np.isnan(gain) else [f"the curved metric gains {gain:+.2g} per row"]
-    yield f"<p>{escape('; '.join([metric, steps, failed, *gained]).capitalize())}.</p>"
+    yield f"<p>{escape('; '.join(_facts(view)))}.</p>"
     yield "<h2>Health of the fit</h2>"
     yield _list(model.health_) or "<p>Nothing to object to.</p>"
+
+
+def _facts(view: _View) -> Iterator[str]:
+    """The metric, and how the fit has ended."""
+    model = view.model
+    if isinstance(model.metric_, EuclideanMetric):
+        yield "Flat metric"
+    elif model.sigma_ is None:
+        yield type(model.metric_).__name__
+    else:
+        units = " in standardised units" * view.standardized
+        yield f"Sigma {model.sigma_:.4g}, rho {model.rho_:.4g}{units}"
+    if np.isfinite(model.geometry_gain_):
+        yield f"the curved metric gains {model.geometry_gain_:+.2g} in log density"
+    state = "converged" if model.converged_ else "not converged"
+    yield f"{state} after {model.n_iter_} step(s)"
+    yield f"{model.n_log_maps_} geodesics, {model.n_failed_log_maps_} failed at the end"
 
 
 def _settings_section(model: Any, command: str | None, seed: int) -> Iterator[str]:
@@ -268,21 +279,23 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
     dots = f"{len(X)} rows of the data"
     if dim == 1:
         alt = f"Curve of the density over a histogram of {dots}"
-        yield "Density", alt, lambda: line_figure(view, points, 200), None
+        yield "Density", alt, partial(line_figure, view, points, _GRID), None
     elif dim == 2:
-        alt = f"Contours of the density, with the {count} means, over {dots}"
-        draw = lambda: plane_figure(view, "density", points, 50)  # noqa: E731
-        yield "Density, data, means and covariances", alt, draw, None
-        shares = np.ones((len(X), 1))
-        if count > 1:
-            shares = model.predict_proba(points)
+        alt = f"Contours of the density and {count} mean(s) over {dots}"
+        draw = partial(plane_figure, view, points=points, grid=_GRID)
+        yield (
+            "Density, data, means and covariances",
+            alt,
+            partial(draw, "density"),
+            None,
+        )
+        shares = model.predict_proba(points) if count > 1 else np.ones((len(X), 1))
         hover = [
             f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
             for row, each in zip(numbers, shares, strict=True)
         ]
-        alt = f"Geodesics from the {count} means to some of {dots}, in colours of the "
-        alt += "components"
-        draw = lambda: plane_figure(view, "responsibilities", points, 50)  # noqa: E731
+        alt = f"Geodesics from {count} mean(s) to {dots}, coloured by component"
+        draw = partial(draw, "responsibilities")
         yield "Clusters, and geodesics from the means", alt, draw, hover
     else:
         shown = range(min(dim, _PAIRED))
@@ -290,15 +303,15 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
             f"Clusters, means and covariances of {dots}, a panel for each pair of the "
         )
         alt += f"first {len(shown)} columns"
-        draw = lambda: pairs_figure(view, points, shown)  # noqa: E731
+        draw = partial(pairs_figure, view, points, shown)
         yield "Clusters, means and covariances", alt, draw, None
     alt = f"{dots}, and beside them as many points drawn from the model"
-    yield "Data and samples", alt, lambda: _samples(view, X, seed), None
+    yield "Data and samples", alt, partial(_samples, view, X, seed), None
     alt = "Mean negative log density against the steps of the fit"
-    yield "Progress of the fit", alt, lambda: _single(plot_history, model), None
+    yield "Progress of the fit", alt, partial(_single, plot_history, model), None
     if getattr(model, "learning_", None):
         alt = "Held-out log density of the sigmas and rhos that were tried"
-        yield "Learned sigma and rho", alt, lambda: _single(plot_learning, model), None
+        yield "Learned sigma and rho", alt, partial(_single, plot_learning, model), None
 
 
 def _single(plot: Callable[..., Any], model: Any) -> Any:
