@@ -72,15 +72,19 @@ def report(options: argparse.Namespace, console: Console) -> int:
     """Fit a model and write a page about it."""
     check_output(options.output, (".html", ".htm"))
     data = _data(options, console)
+    notes = [*console.warnings]
     with console.working("compiling, then looking for a start"):
         cache.enable()
         model = estimator(options, _step_of(console))
         if options.standardize:
             model = land.Standardized(model)
         model.fit(data.X)
+        fitted = getattr(model, "estimator_", model)
         # A second fit follows: what was reached so far is no result here.
-        if getattr(model, "estimator_", model).interrupted_:
+        if fitted.interrupted_:
             raise KeyboardInterrupt
+        for line in fitted.health_:
+            console.warn(line)
         sentence = land.report(
             model,
             options.output,
@@ -88,7 +92,7 @@ def report(options: argparse.Namespace, console: Console) -> int:
             names=data.names,
             rows=data.rows.tolist(),
             title=f"LAND report: {options.data.name}",
-            notes=[*console.warnings],
+            notes=notes,
             command=shlex.join(["land", *map(str, options.arguments)]),
             random_state=options.seed,
             progress=console.progress,

@@ -254,14 +254,14 @@ def _facts(view: _View) -> Iterator[str]:
     if np.isfinite(model.geometry_gain_):
         yield f"the curved metric gains {model.geometry_gain_:+.2g} in log density"
     state = "converged" if model.converged_ else "not converged"
-    yield f"{state} after {model.n_iter_} step(s)"
+    yield f"{state} in step {model.n_iter_}"
     yield f"{model.n_log_maps_} geodesics, {model.n_failed_log_maps_} failed at the end"
 
 
 def _settings_section(model: Any, command: str | None, seed: int) -> Iterator[str]:
     fresh = clone(model)
     inner = getattr(fresh, "estimator", fresh).set_params(callback=None)
-    settings = [[name, repr(value)] for name, value in inner.get_params().items()]
+    settings = [[name, value] for name, value in inner.get_params().items()]
     yield f"<h2>Settings</h2>{_table(('parameter', 'value'), settings)}"
     versions = [f"{name} {version(name)}" for name in _PACKAGES]
     yield f"<p>Python {platform.python_version()}, {escape(', '.join(versions))}.</p>"
@@ -281,7 +281,7 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
         alt = f"Curve of the density over a histogram of {dots}"
         yield "Density", alt, partial(line_figure, view, points, _GRID), None
     elif dim == 2:
-        alt = f"Contours of the density and {count} mean(s) over {dots}"
+        alt = f"Contours of the density, and the means, over {dots}"
         draw = partial(plane_figure, view, points=points, grid=_GRID)
         yield (
             "Density, data, means and covariances",
@@ -294,7 +294,7 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
             f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
             for row, each in zip(numbers, shares, strict=True)
         ]
-        alt = f"Geodesics from {count} mean(s) to {dots}, coloured by component"
+        alt = f"Geodesics from the means to {dots}, coloured by component"
         draw = partial(draw, "responsibilities")
         yield "Clusters, and geodesics from the means", alt, draw, hover
     else:
