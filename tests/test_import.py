@@ -114,4 +114,4 @@ def test_everything_in_all_exists():
 def test_what_is_public_is_shown():
     import land
 
-    assert {"callbacks", "plotting", *land.__all__} == set(dir(land))
+    assert {"callbacks", "plotting", "report", *land.__all__} == set(dir(land))

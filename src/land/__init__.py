@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         geodesic,
         log_map,
     )
+    from land.plotting.page import report as report
 
     __version__: str
 
@@ -105,7 +106,10 @@ _SOURCES = {
         "geodesic",
         "log_map",
     ),
+    "land.plotting.page": ("report",),
 }
+# Not in __all__: they need matplotlib, which is optional.
+_FIGURES = ("plotting", "report")
 _SOURCE_OF = {name: source for source, names in _SOURCES.items() for name in names}
 
 
@@ -124,4 +128,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "plotting"])
+    return sorted([*__all__, *_FIGURES])

@@ -161,7 +161,7 @@ def test_a_lattice_that_is_too_coarse(fails, one_file, tmp_path, monkeypatch):
     def plot_density(*args, **options):
         raise ValueError("Filled contours require at least 2 levels.")
 
-    monkeypatch.setattr("land.plotting.plot_density", plot_density)
+    monkeypatch.setattr("land.plotting.figures.plot_density", plot_density)
     message = fails("plot", one_file, "-o", tmp_path / "f.png", "--grid", 2)
     assert "try a larger --grid" in message
 

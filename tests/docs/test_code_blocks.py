@@ -34,7 +34,8 @@ NIGHTLY = {"docs/larger.md"}  # starts a cluster
 OTHER_PROGRAMS = {"make", "pip", ".venv/bin/python"}
 # Appended to commands: what is tested is that they work, not what they find.
 _FAST_FIT = ["--n-samples", "100", "--tol", "0.05", "--method", "least_squares"]
-LESS_EFFORT = {"fit": _FAST_FIT, "select": _FAST_FIT, "plot": ["--grid", "12"]}
+LESS_EFFORT = dict.fromkeys(("fit", "report", "select"), _FAST_FIT)
+LESS_EFFORT["plot"] = ["--grid", "12"]
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from itertools import combinations
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +26,14 @@ from land.cli.models import StoredModel
 from land.cli.tables import text_table, write_table
 from land.estimators.archive import replacing
 from land.plotting.components import MOST_SHOWN
-from land.plotting.sheet import COLORS, LEGEND, component_legend, sheet
+from land.plotting.figures import (
+    line_figure,
+    pairs_figure,
+    plane_figure,
+    view3d_figure,
+)
+from land.plotting.sheet import COLORS, LEGEND, sheet
 
-_LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
-# Ratio of extents from which a figure to scale would be a thin line.
-_MOST_UNEQUAL = 8.0
 MODELS = ("LAND", "least squares", "Gaussian mixture")
 # Inches of a panel of the demo: three of them fill a page.
 _PANEL = (3.0, 2.1)
@@ -59,7 +62,7 @@ def model_figure(stored: StoredModel, kind: str, grid: int) -> Any:
             plotting.plot_history(stored.model, axes[0, 0])
         return figure
     if dim == 1 and kind == "density":
-        return _line(stored, points, grid)
+        return _drawn(line_figure, stored, points, grid)
     if dim == 1:
         raise CommandError(
             "the model has one column; use --kind density or --kind history"
@@ -70,66 +73,24 @@ def model_figure(stored: StoredModel, kind: str, grid: int) -> Any:
             "density for two columns, --kind history, or land.plotting"
         )
     if kind == "view3d":
-        return _view3d(stored, points)
+        if dim == 2:
+            raise CommandError("the model has 2 columns; --kind view3d needs 3 or more")
+        return view3d_figure(stored, points)
     if not hasattr(stored.model, "score_samples") and kind != "metric":
         kind = "pairs"  # clusters have no more to show
     if kind == "pairs":
-        return _pairs(stored, points)
+        return pairs_figure(stored, points, range(dim if dim <= MOST_SHOWN else SHOWN))
     if dim > 2:
         raise CommandError(
             f"the model has {dim} columns; --kind {kind} needs 2, use --kind pairs or "
             "view3d"
         )
-    return _plane(stored, kind, points, grid)
+    return _drawn(plane_figure, stored, kind, points, grid)
 
 
-def _line(stored: StoredModel, points: Any, grid: int) -> Any:
-    """The density of a model of one column, over a histogram of its data."""
-    with sheet(1, 1, (4.0, 2.8)) as (figure, axes):
-        ax = axes[0, 0]
-        if points is not None:
-            shape: Any = {"bins": "auto", "density": True, "color": "0.85"}
-            ax.hist(points[:, 0], **shape, label="data")
-        _density(stored.model, ax, grid)
-        figure.legend(**LEGEND)
-        _label(ax.xaxis, stored, 0)
-        if stored.standardized:  # a density of wider units is lower
-            _mark(ax.yaxis, 0.0, 1.0 / stored.scale[0])
-    return figure
-
-
-def _plane(stored: StoredModel, kind: str, points: Any, grid: int) -> Any:
-    """The figure of a model of two columns; of a flat one there are no points."""
-    model = stored.model
-    width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
-    to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
-    ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7
-    with sheet(1, 1, (5.0, 1.0 + 4.0 * ratio)) as (figure, axes):
-        ax = axes[0, 0]
-        dots = points is not None and kind != "responsibilities"
-        if dots:
-            plotting.plot_data(points, ax, s=6, alpha=0.5)
-        if kind == "responsibilities":
-            plotting.plot_responsibilities(model, points, ax)
-        elif kind == "metric":
-            shading = plotting.plot_metric(model.metric_, ax)
-            figure.colorbar(shading, ax=ax, label=_LENGTH, shrink=0.8)
-        else:
-            _density(model, ax, grid)
-            plotting.plot_covariance(model, ax, n_std=1.0)
-        plotting.plot_means(model, ax)
-        rings = 1.0 if kind == "density" else None
-        component_legend(figure, model, rings, data=dots)
-        if not to_scale:
-            ax.set_aspect("auto")  # a line is all that would be seen
-        _label(ax.xaxis, stored, 0)
-        _label(ax.yaxis, stored, 1)
-    return figure
-
-
-def _density(model: Any, ax: Any, grid: int) -> None:
+def _drawn(figure: Callable[..., Any], *arguments: Any) -> Any:
     try:
-        plotting.plot_density(model, ax, grid=grid, colorbar=True)
+        return figure(*arguments)
     except ValueError as error:
         if "levels" not in str(error):  # matplotlib's complaint about too few
             raise
@@ -137,47 +98,6 @@ def _density(model: Any, ax: Any, grid: int) -> None:
             "the density is high in a few places between the lattice's points only; "
             "try a larger --grid, or 'land fit --standardize'"
         ) from None
-
-
-def _pairs(stored: StoredModel, points: np.ndarray) -> Any:
-    """A panel for each pair of columns."""
-    dim = len(stored.columns)
-    shown = range(dim if dim <= MOST_SHOWN else SHOWN)
-    with sheet(1, 1, (4.0, 4.0)) as (figure, axes):
-        axes[0, 0].remove()
-        panels = plotting.plot_pairs(stored.model, points, figure, dimensions=shown)
-        for ax, pair in zip(panels, combinations(shown, 2), strict=True):
-            _label(ax.xaxis, stored, pair[0])
-            _label(ax.yaxis, stored, pair[1])
-    return figure
-
-
-def _view3d(stored: StoredModel, points: np.ndarray) -> Any:
-    """The first three columns in space."""
-    if len(stored.columns) == 2:
-        raise CommandError("the model has 2 columns; --kind view3d needs 3 or more")
-    with sheet(1, 1, (5.0, 3.9), subplot_kw={"projection": "3d"}) as (figure, axes):
-        ax = axes[0, 0]
-        plotting.plot_view3d(stored.model, points, ax)
-        ax.set_box_aspect(None, zoom=1.15)  # fills the figure
-        for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
-            _label(axis, stored, k)
-    return figure
-
-
-def _label(axis: Any, stored: StoredModel, k: int) -> None:
-    """Name an axis and mark it at round numbers in the units of the data."""
-    axis.set_label_text(stored.columns[k])
-    if stored.standardized:
-        _mark(axis, stored.center[k], stored.scale[k])
-
-
-def _mark(axis: Any, center: float, scale: float) -> None:
-    """Ticks at round numbers of ``center + scale * x``."""
-    low, high = center + scale * axis.get_view_interval()
-    marks = axis.get_major_locator().tick_values(low, high)
-    marks = marks[(marks >= low) & (marks <= high)]
-    axis.set_ticks((marks - center) / scale, labels=[f"{m:.6g}" for m in marks])
 
 
 # The demo.

@@ -1,9 +1,11 @@
-"""The commands that fit models: `fit` and `select`."""
+"""The commands that fit models: `fit`, `report` and `select`."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -64,6 +66,45 @@ def fit(options: argparse.Namespace, console: Console) -> int:
         )
         return INTERRUPTED
     return 0
+
+
+def report(options: argparse.Namespace, console: Console) -> int:
+    """Fit a model and write a page about it."""
+    check_output(options.output, (".html", ".htm"))
+    data = _data(options, console)
+    notes = [*console.warnings]
+    with console.working("compiling, then looking for a start"):
+        cache.enable()
+        model = estimator(options, _step_of(console))
+        if options.standardize:
+            model = land.Standardized(model)
+        model.fit(data.X)
+        fitted = getattr(model, "estimator_", model)
+        # A second fit follows: what was reached so far is no result here.
+        if fitted.interrupted_:
+            raise KeyboardInterrupt
+        for line in fitted.health_:
+            console.warn(line)
+        sentence = land.report(
+            model,
+            options.output,
+            data.X,
+            names=data.names,
+            rows=data.rows.tolist(),
+            title=f"LAND report: {options.data.name}",
+            notes=notes,
+            command=shlex.join(["land", *map(str, options.arguments)]),
+            random_state=options.seed,
+            progress=console.progress,
+        )
+    result = {"page": str(options.output), "sentence": sentence}
+    console.result(f"{sentence}\npage: {options.output}", result)
+    return 0
+
+
+def _step_of(console: Console) -> Callable[[Any], None]:
+    """A callback that shows steps: a function, which scikit-learn's clone leaves."""
+    return lambda step: console.step(step)
 
 
 def _data(options: argparse.Namespace, console: Console) -> Data:
@@ -134,15 +175,12 @@ def select(options: argparse.Namespace, console: Console) -> int:
     X = stored.to_model(data.X)
     count = len(options.components) * len(options.sigma)
 
-    def show(step: Any) -> None:  # a function, which scikit-learn's clone leaves alone
-        console.step(step)
-
     labels = data.labels
     if labels is not None and all(each is None for each in labels):
         labels = None
     with console.working(f"fitting {counted(count, 'candidate')}"):
         cache.enable()
-        callback = show if options.jobs == 1 else None
+        callback = _step_of(console) if options.jobs == 1 else None
         selection = land.select(
             X,
             options.components,

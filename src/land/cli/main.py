@@ -34,6 +34,7 @@ _MODULES = {
     "sample": "land.cli.models",
     "plot": "land.cli.models",
     "select": "land.cli.fit",
+    "report": "land.cli.fit",
     "info": "land.cli.models",
     "reproduce": "reproduction.command",  # which only a checkout has
 }
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build_parser().parse_args(arguments)
     except SystemExit as exit_:  # after --help, --version or a message
         return int(exit_.code or 0)
+    options.arguments = sys.argv[1:] if arguments is None else arguments
     console = Console(options.quiet, options.json, options.verbose)
     try:
         with console:

@@ -36,10 +36,20 @@ def fit(parser: Any) -> None:
     _output(parser, "MODEL", "file for the model", required=True)
     _number(parser, "-k --components", 1, "components of the mixture")
     parser.add_argument("--resume", **_FLAG, help="go on from MODEL.checkpoint")
-    group = _model(parser, type=number_or_auto, default="auto", help=_SIGMA)
-    _number(group, "--n-init", 1, "fits to choose from")
-    algorithm = "paper: its Algorithms 1 and 2, for one component"
-    _choice(_paper(parser), "--optimizer", ("auto", "paper"), algorithm)
+    _one_model(parser)
+
+
+def report(parser: Any) -> None:
+    """Fit a model and write a page about it, to be handed over.
+
+    The page is one HTML file that needs no network. It compares the model with
+    Gaussian mixtures and a kernel density estimate on rows that were held out, which
+    takes a second fit, and shows densities, clusters, geodesics, samples and settings.
+    """
+    _data(parser, fitted=False)
+    _output(parser, "PAGE", "file for the page: .html", required=True)
+    _number(parser, "-k --components", 1, "components of the mixture")
+    _one_model(parser)
 
 
 def score(parser: Any) -> None:
@@ -192,6 +202,14 @@ def _model(parser: Any, **sigma: Any) -> Any:
     add("--tol", type=positive, default=1e-4, help=end)
     _seed(group)
     return group
+
+
+def _one_model(parser: Any) -> None:
+    """How to fit one model."""
+    group = _model(parser, type=number_or_auto, default="auto", help=_SIGMA)
+    _number(group, "--n-init", 1, "fits to choose from")
+    algorithm = "paper: its Algorithms 1 and 2, for one component"
+    _choice(_paper(parser), "--optimizer", ("auto", "paper"), algorithm)
 
 
 def _paper(parser: Any) -> Any:

@@ -1,0 +1,108 @@
+"""Whole figures of a model in the columns and units of a table.
+
+What they draw is `stored`: the attributes `model`, `columns`, `standardized`, `center`
+and `scale`, where the model's coordinates are ``(x - center) / scale``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from land.plotting.components import (
+    plot_covariance,
+    plot_means,
+    plot_pairs,
+    plot_responsibilities,
+    plot_view3d,
+)
+from land.plotting.plane import plot_data, plot_density, plot_metric
+from land.plotting.sheet import LEGEND, component_legend, sheet
+
+_LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
+# Ratio of extents from which a figure to scale would be a thin line.
+_MOST_UNEQUAL = 8.0
+
+
+def line_figure(stored: Any, points: Any, grid: int) -> Any:
+    """The density of a model of one column, over a histogram of its data."""
+    with sheet(1, 1, (4.0, 2.8)) as (figure, axes):
+        ax = axes[0, 0]
+        if points is not None:
+            shape: Any = {"bins": "auto", "density": True, "color": "0.85"}
+            ax.hist(points[:, 0], **shape, label="data")
+        plot_density(stored.model, ax, grid=grid)
+        figure.legend(**LEGEND)
+        _label(ax.xaxis, stored, 0)
+        if stored.standardized:  # a density of wider units is lower
+            _mark(ax.yaxis, 0.0, 1.0 / stored.scale[0])
+    return figure
+
+
+def plane_figure(stored: Any, kind: str, points: Any, grid: int) -> Any:
+    """The figure of a model of two columns; of a flat one there are no points."""
+    model = stored.model
+    width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
+    to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
+    ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7
+    with sheet(1, 1, (5.0, 1.0 + 4.0 * ratio)) as (figure, axes):
+        ax = axes[0, 0]
+        dots = points is not None and kind != "responsibilities"
+        if dots:
+            plot_data(points, ax, s=6, alpha=0.5)
+        if kind == "responsibilities":
+            plot_responsibilities(model, points, ax)
+        elif kind == "metric":
+            shading = plot_metric(model.metric_, ax)
+            figure.colorbar(shading, ax=ax, label=_LENGTH, shrink=0.8)
+        else:
+            plot_density(model, ax, grid=grid, colorbar=True)
+            plot_covariance(model, ax, n_std=1.0)
+        plot_means(model, ax)
+        rings = 1.0 if kind == "density" else None
+        component_legend(figure, model, rings, data=dots)
+        if not to_scale:
+            ax.set_aspect("auto")  # a line is all that would be seen
+        _label(ax.xaxis, stored, 0)
+        _label(ax.yaxis, stored, 1)
+    return figure
+
+
+def pairs_figure(stored: Any, points: np.ndarray, shown: Sequence[int]) -> Any:
+    """A panel for each pair of the columns that are shown."""
+    with sheet(1, 1, (4.0, 4.0)) as (figure, axes):
+        axes[0, 0].remove()
+        panels = plot_pairs(stored.model, points, figure, dimensions=shown)
+        for ax, pair in zip(panels, combinations(shown, 2), strict=True):
+            _label(ax.xaxis, stored, pair[0])
+            _label(ax.yaxis, stored, pair[1])
+    return figure
+
+
+def view3d_figure(stored: Any, points: np.ndarray) -> Any:
+    """The first three columns in space."""
+    with sheet(1, 1, (5.0, 3.9), subplot_kw={"projection": "3d"}) as (figure, axes):
+        ax = axes[0, 0]
+        plot_view3d(stored.model, points, ax)
+        ax.set_box_aspect(None, zoom=1.15)  # fills the figure
+        for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
+            _label(axis, stored, k)
+    return figure
+
+
+def _label(axis: Any, stored: Any, k: int) -> None:
+    """Name an axis and mark it at round numbers in the units of the data."""
+    axis.set_label_text(stored.columns[k], parse_math=False)  # "$" is a dollar
+    if stored.standardized:
+        _mark(axis, stored.center[k], stored.scale[k])
+
+
+def _mark(axis: Any, center: float, scale: float) -> None:
+    """Ticks at round numbers of ``center + scale * x``."""
+    low, high = center + scale * axis.get_view_interval()
+    marks = axis.get_major_locator().tick_values(low, high)
+    marks = marks[(marks >= low) & (marks <= high)]
+    axis.set_ticks((marks - center) / scale, labels=[f"{m:.6g}" for m in marks])

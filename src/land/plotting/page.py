@@ -1,0 +1,403 @@
+"""One HTML page about a model and its data, to be handed over; needs no network."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from importlib.metadata import version
+from io import StringIO
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from land._validation import check_points
+from land.estimators.archive import replacing
+from land.estimators.comparison import LEAST_ROWS, Comparison, compare
+from land.metrics import EuclideanMetric
+from land.plotting.figures import line_figure, pairs_figure, plane_figure
+from land.plotting.fits import plot_history, plot_learning
+from land.plotting.sheet import COLORS, Array, components_of, sheet
+
+# Points of a figure at most: more make the file large, and hide each other.
+_MOST_POINTS = 500
+# Points of the density along each axis: splines between them look smooth.
+_GRID = 50
+# Columns of pairs of clusters, and of samples: six panels, and three rows.
+_PAIRED, _SAMPLED = 4, 3
+_PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
+_STYLE = """
+:root { color-scheme: light dark; --soft: #f1f4f7; --line: #c9d1d9; }
+@media (prefers-color-scheme: dark) { :root { --soft: #20262d; --line: #47515c; } }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 50rem; margin: 0 auto;
+  padding: 1rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; overflow-wrap: anywhere; }
+h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); }
+.verdict { background: var(--soft); border-left: .3rem solid #0072B2;
+  padding: .8rem 1rem; font-size: 1.1rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .9rem .2rem 0; text-align: left; vertical-align: top; }
+thead th { border-bottom: 1px solid var(--line); }
+figure { margin: 1rem 0; break-inside: avoid; }
+figure svg { background: #fff; border-radius: .4rem; width: 100%; height: auto;
+  max-height: 40rem; }
+figcaption, .note { font-size: .9rem; opacity: .85; }
+pre { background: var(--soft); padding: .6rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
+@media print { body { font-size: 10pt; max-width: none; } tr { break-inside: avoid; }
+  figure svg { max-height: 12cm; } }
+"""
+
+
+@dataclass(frozen=True)
+class _View:
+    """A model in the columns and units of its data, see `land.plotting.figures`."""
+
+    model: Any
+    columns: list[str]
+    center: Array
+    scale: Array
+
+    @property
+    def standardized(self) -> bool:
+        return bool(np.any(self.scale != 1.0) or np.any(self.center != 0.0))
+
+
+def report(
+    model: Any,
+    path: str | os.PathLike[str],
+    data: ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    rows: Sequence[int] | None = None,
+    title: str = "LAND report",
+    notes: Sequence[str] = (),
+    command: str | None = None,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> str:
+    """Write one HTML page about a fitted model, and say whether geometry pays.
+
+    The page has a summary of the data, a comparison with Gaussian mixtures and a kernel
+    density estimate, figures, the health of the fit and what it takes to repeat it. For
+    the comparison 20 % of the rows are held out, and all models are fitted to the rest,
+    so that this takes about as long as the fit did.
+
+    Parameters
+    ----------
+    model : LAND, LANDMixture or Standardized
+        A fitted model.
+    path : path-like
+        The file to write.
+    data : array_like of shape (N, D)
+        The rows that the model was fitted to, 25 at least.
+    names : sequence of str, optional
+        Names of the columns; by default those of the model or of a data frame.
+    rows : sequence of int, optional
+        Numbers of the rows, shown where the mouse is over a point; by default from one.
+    title : str
+        Title of the page.
+    notes : sequence of str
+        What else is to be said about the data.
+    command : str, optional
+        What repeats the report; by default an expression in Python.
+    random_state : int
+        Seed of the held-out rows, the rivals and the samples.
+    progress : callable, optional
+        Called with a few words when something new begins.
+
+    Returns
+    -------
+    str
+        The sentence that says what the comparison means.
+
+    Examples
+    --------
+    >>> import land, pathlib, tempfile
+    >>> X = land.datasets.make_half_ellipse(60, random_state=0)
+    >>> model = land.LAND(0.4, 0.1, method="least_squares", n_samples=200)
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> land.report(model.fit(X), file, X)
+    'The curved metric pays here: ...'
+    """
+    inner = getattr(model, "estimator_", model)
+    if not hasattr(inner, "score_samples"):
+        raise ValueError(
+            f"model must be a LAND or a LANDMixture, got {type(inner).__name__}"
+        )
+    check_is_fitted(model)
+    dim, say = model.n_features_in_, progress or (lambda _: None)
+    X = check_points("data", data, dim, ndim=2)
+    if len(X) < LEAST_ROWS:
+        raise ValueError(f"data must have {LEAST_ROWS} rows at least, got {len(X)}")
+    if names is None:
+        numbered = [f"x{k + 1}" for k in range(dim)]
+        names = getattr(model, "feature_names_in_", getattr(data, "columns", numbered))
+    columns = [str(name) for name in names]
+    numbers = np.arange(1, len(X) + 1) if rows is None else np.asarray(rows)
+    if len(columns) != dim or len(numbers) != len(X):
+        raise ValueError(
+            f"names and rows must have {dim} and {len(X)} entries, got {len(columns)} "
+            f"and {len(numbers)}"
+        )
+    center = getattr(model, "center_", np.zeros(dim))
+    view = _View(inner, columns, center, getattr(model, "scale_", np.ones(dim)))
+    comparison = compare(model, X, random_state, say)
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="verdict">{escape(comparison.sentence)}</p>',
+        *_data_section(X, columns, notes),
+        *_comparison_section(comparison, inner),
+        *_model_section(view),
+    ]
+    kept = np.random.default_rng(random_state).permutation(len(X))[:_MOST_POINTS]
+    kept.sort()
+    body.append("<h2>Figures</h2>")
+    for number, (what, alt, draw, hover) in enumerate(
+        _figures(view, X[kept], numbers[kept], random_state)
+    ):
+        say(f"drawing: {what.lower()}")
+        body.append(_figure(number, what, alt, draw, hover))
+    body += _settings_section(model, command, random_state)
+    page = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
+    with replacing(Path(path)) as stream:
+        stream.write(page.encode())
+    return comparison.sentence
+
+
+# The sections.
+
+
+def _data_section(X: Array, columns: list[str], notes: Sequence[str]) -> Iterator[str]:
+    yield f"<h2>Data</h2><p>{len(X)} rows, {len(columns)} columns.</p>"
+    kinds = (np.min, np.median, np.max, np.mean, np.std)
+    numbers = [[f"{kind(column):.5g}" for kind in kinds] for column in X.T]
+    header = ("column", "smallest", "median", "largest", "mean", "standard deviation")
+    yield _table(header, [[name, *n] for name, n in zip(columns, numbers, strict=True)])
+    yield _list(notes)
+
+
+def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
+    entries = comparison.entries
+    rows = []
+    for entry in entries:
+        ahead = "" if entry is entries[0] else _signed(*entry.ahead_of(entries[0]))
+        shown = _signed(entry.mean, entry.stderr, "")
+        rows.append([entry.name, entry.note, shown, ahead, f"{entry.seconds:.2g} s"])
+    header = ("model", "", "log density", "ahead of LAND", "fit")
+    yield f"<h2>Comparison</h2>{_table(header, rows)}"
+    n = len(entries[0].values)
+    yield (
+        f'<p class="note">Mean log density of {n} rows that were held out, ± its '
+        f"standard error; higher is better. All models were fitted to the other "
+        f"{comparison.n_fitted} rows, Gaussian mixtures with full covariances. "
+        "Differences are taken row by row.</p>"
+    )
+    failed = int(np.isnan(entries[0].values).sum())
+    lines = []
+    if failed:
+        lines.append(f"{failed} held-out rows could not be scored by LAND.")
+    if getattr(model.metric, "landmarks", None) is not None:
+        lines.append("The metric was given: it may have seen the held-out rows.")
+    if model.volume == "paper":
+        lines.append('Densities of volume="paper" need not integrate to one.')
+    yield _list(lines)
+
+
+def _model_section(view: _View) -> Iterator[str]:
+    model, parts = view.model, components_of(view.model)
+    means = parts.means * view.scale + view.center
+    weights = getattr(model, "weights_", np.ones(1))
+    spreads = np.sqrt(np.einsum("kdd->kd", np.asarray(parts.covariances))) * view.scale
+    rows = [
+        [
+            k,
+            f"{weights[k]:.3f}",
+            *(f"{m:.4g} ± {s:.2g}" for m, s in zip(*at, strict=True)),
+        ]
+        for k, at in enumerate(zip(means, spreads, strict=True))
+    ]
+    yield f"<h2>Model</h2>{_table(('component', 'weight', *view.columns), rows)}"
+    yield '<p class="note">Mean ± standard deviation, as measured at the mean.</p>'
+    yield f"<p>{escape('; '.join(_facts(view)))}.</p>"
+    yield "<h2>Health of the fit</h2>"
+    yield _list(model.health_) or "<p>Nothing to object to.</p>"
+
+
+def _facts(view: _View) -> Iterator[str]:
+    """The metric, and how the fit has ended."""
+    model = view.model
+    if isinstance(model.metric_, EuclideanMetric):
+        yield "Flat metric"
+    elif model.sigma_ is None:
+        yield type(model.metric_).__name__
+    else:
+        units = " in standardised units" * view.standardized
+        yield f"Sigma {model.sigma_:.4g}, rho {model.rho_:.4g}{units}"
+    if np.isfinite(model.geometry_gain_):
+        yield f"the curved metric gains {model.geometry_gain_:+.2g} in log density"
+    state = "converged" if model.converged_ else "not converged"
+    yield f"{state} in step {model.n_iter_}"
+    yield f"{model.n_log_maps_} geodesics, {model.n_failed_log_maps_} failed at the end"
+
+
+def _settings_section(model: Any, command: str | None, seed: int) -> Iterator[str]:
+    fresh = clone(model)
+    inner = getattr(fresh, "estimator", fresh).set_params(callback=None)
+    settings = [[name, value] for name, value in inner.get_params().items()]
+    yield f"<h2>Settings</h2>{_table(('parameter', 'value'), settings)}"
+    versions = [f"{name} {version(name)}" for name in _PACKAGES]
+    yield f"<p>Python {platform.python_version()}, {escape(', '.join(versions))}.</p>"
+    call = f"land.report({fresh!r}.fit(data), path, data, random_state={seed})"
+    yield f"<p>To repeat it (seed {seed}):</p><pre>{escape(command or call)}</pre>"
+
+
+# The figures.
+
+
+def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
+    """Caption, alternative text, what draws it, and words for each of the points."""
+    model, points = view.model, (X - view.center) / view.scale
+    count, dim = len(components_of(model).means), X.shape[1]
+    dots = f"{len(X)} rows of the data"
+    if dim == 1:
+        alt = f"Curve of the density over a histogram of {dots}"
+        yield "Density", alt, partial(line_figure, view, points, _GRID), None
+    elif dim == 2:
+        alt = f"Contours of the density, and the means, over {dots}"
+        draw = partial(plane_figure, view, points=points, grid=_GRID)
+        yield (
+            "Density, data, means and covariances",
+            alt,
+            partial(draw, "density"),
+            None,
+        )
+        shares = model.predict_proba(points) if count > 1 else np.ones((len(X), 1))
+        hover = [
+            f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
+            for row, each in zip(numbers, shares, strict=True)
+        ]
+        alt = f"Geodesics from the means to {dots}, coloured by component"
+        draw = partial(draw, "responsibilities")
+        yield "Clusters, and geodesics from the means", alt, draw, hover
+    else:
+        shown = range(min(dim, _PAIRED))
+        alt = (
+            f"Clusters, means and covariances of {dots}, a panel for each pair of the "
+        )
+        alt += f"first {len(shown)} columns"
+        draw = partial(pairs_figure, view, points, shown)
+        yield "Clusters, means and covariances", alt, draw, None
+    alt = f"{dots}, and beside them as many points drawn from the model"
+    yield "Data and samples", alt, partial(_samples, view, X, seed), None
+    alt = "Mean negative log density against the steps of the fit"
+    yield "Progress of the fit", alt, partial(_single, plot_history, model), None
+    if getattr(model, "learning_", None):
+        alt = "Held-out log density of the sigmas and rhos that were tried"
+        yield "Learned sigma and rho", alt, partial(_single, plot_learning, model), None
+
+
+def _single(plot: Callable[..., Any], model: Any) -> Any:
+    with sheet(1, 1, (5.0, 2.6)) as (figure, axes):
+        plot(model, axes[0, 0])
+    return figure
+
+
+def _samples(view: _View, X: Array, seed: int) -> Any:
+    """Data on the left, as many draws on the right; a row for each pair of columns."""
+    drawn = view.model.sample(len(X), seed)[0] * view.scale + view.center
+    first = range(min(X.shape[1], _SAMPLED))
+    pairs: list = list(combinations(first, 2)) or [(0,)]
+    size, shared = (3.0, 2.4), {"sharex": "row", "sharey": "row"}
+    with sheet(len(pairs), 2, size, **shared) as (figure, axes):
+        for panels, pair in zip(axes, pairs, strict=True):
+            for ax, rows, color in zip(panels, (X, drawn), COLORS, strict=False):
+                if len(pair) == 1:
+                    ax.hist(rows[:, 0], bins="auto", density=True, color=color)
+                else:
+                    ax.scatter(*rows[:, pair].T, s=6, color=color, linewidths=0)
+                ax.set_xlabel(view.columns[pair[0]], parse_math=False)
+            if len(pair) == 2:
+                panels[0].set_ylabel(view.columns[pair[1]], parse_math=False)
+        axes[0, 0].set_title("data")
+        axes[0, 1].set_title("samples of the model")
+    return figure
+
+
+def _figure(
+    number: int, caption: str, alt: str, draw: Callable[[], Any], hover: Any
+) -> str:
+    """A figure as SVG within the page; with `hover`, words for its first points."""
+    text = f"<figcaption>{escape(caption)}</figcaption>"
+    # Text stays text: small, and read aloud. The salt makes the file reproducible.
+    fonts: Any = {"svg.fonttype": "none", "svg.hashsalt": "land"}
+    stream = StringIO()
+    try:
+        with matplotlib.rc_context(fonts):
+            figure = draw()
+            if hover is not None:
+                figure.axes[0].collections[0].set_gid("points")
+            options: Any = {"metadata": {"Date": None}, "bbox_inches": "tight"}
+            figure.savefig(stream, format="svg", **options)
+    except ValueError as error:  # a figure less is better than no page
+        return f"<figure><p>Not drawn: {escape(str(error))}.</p>{text}</figure>"
+    svg = stream.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
+    # Names must be unique within the page.
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>f{number}-", svg)
+    if hover is not None:
+        svg = _with_titles(svg, f'id="f{number}-points"', hover)
+    label = f'<svg role="img" aria-label="{escape(alt)}"'
+    return f"<figure>{svg.replace('<svg', label, 1)}{text}</figure>"
+
+
+def _with_titles(svg: str, start: str, titles: list[str]) -> str:
+    """Words that appear over the points of a group, one for each."""
+    head, found, rest = svg.partition(start)
+    pieces = re.split(r"(<use [^>]*)/>", rest, maxsplit=len(titles))
+    named = [
+        f"{between}{use}><title>{escape(title)}</title></use>"
+        for between, use, title in zip(pieces[::2], pieces[1::2], titles, strict=False)
+    ]
+    return head + found + "".join(named) + pieces[-1]
+
+
+# Pieces of HTML.
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    top = "".join(f'<th scope="col">{escape(each)}</th>' for each in header)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="wide"><table><thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _list(lines: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _signed(value: float, stderr: float, sign: str = "+") -> str:
+    return f"{value:{sign}.3f} ± {stderr:.3f}"
