@@ -14,7 +14,7 @@ def learned():
     return land.LAND(rho="learn", n_samples=300, random_state=0).fit(X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_best_candidate_is_chosen_and_used(learned):
     rows = learned.learning_
     (chosen,) = [row for row in rows if row["chosen"]]
@@ -26,7 +26,7 @@ def test_the_best_candidate_is_chosen_and_used(learned):
     assert chosen["rho"] == max(row["rho"] for row in near)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_flat_metric_is_a_candidate(learned):
     flat = learned.learning_[0]
     assert flat["sigma"] == flat["rho"] == np.inf
@@ -40,6 +40,10 @@ def test_a_normal_cloud_stays_flat():
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = land.LAND(rho="learn", n_samples=300, random_state=0).fit(X)
     assert model.sigma_ == model.rho_ == np.inf
+    assert len(model.learning_) > 2
+    (chosen,) = [row for row in model.learning_ if row["chosen"]]
+    assert chosen["rho"] == np.inf
+    assert chosen["behind"] <= chosen["stderr"] or chosen["behind"] == 0.0
     assert model.score(X) == pytest.approx(GaussianMixture(1).fit(X).score(X), abs=1e-4)
 
 
