@@ -71,7 +71,7 @@ def check_same(model, other):
 @pytest.mark.parametrize(
     ("kind", "place"),
     [
-        ("one", ("search", 0)),
+        ("two", ("search", 0)),
         ("one", ("fit", 3)),
         ("two", ("fit", 3)),
         pytest.param("one", ("fit", 0), marks=pytest.mark.nightly),
