@@ -38,6 +38,11 @@ class _Settings:
     some_landmarks: int = 2000
     most_landmarks: int = 20_000
     widen: float = 1.25
+    # Empty space has landmarks in up to so many dimensions: one in a cell of this width,
+    # in units of the metric's resolution, or wider where there would be more.
+    most_filled: int = 3
+    cell: float = 1.0
+    most_cells: int = 4000
     # Landmarks to which a point is attached. Points farther from them than this many of
     # their spacings are attached to more.
     attachments: int = 5
@@ -225,7 +230,7 @@ def distinct_rows(rows: Array) -> tuple[Indices, Indices]:
 
 def _landmark_graph(metric: Metric) -> LandmarkGraph:
     if metric not in _graphs:
-        points = _choose_landmarks(metric)
+        points = _with_empty_space(metric, _choose_landmarks(metric))
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points, points, (left, right))
@@ -252,6 +257,25 @@ def _choose_landmarks(metric: Metric) -> Array:
         if len(spread) > _SETTINGS.some_landmarks:
             chosen = spread
     return points[np.sort(chosen)]
+
+
+def _with_empty_space(metric: Metric, points: Array) -> Array:
+    """Landmarks, and in few dimensions the centres of empty cells around them.
+
+    A geodesic may leave the data, and should find landmarks where it does.
+    """
+    dim = points.shape[1]
+    if dim > _SETTINGS.most_filled or metric.resolution is None:
+        return points
+    low, high = points.min(axis=0), points.max(axis=0)
+    width = _SETTINGS.cell * metric.resolution
+    while np.prod(np.ceil((high - low) / width) + 2.0) > _SETTINGS.most_cells:
+        width *= _SETTINGS.widen
+    counts = np.ceil((high - low) / width).astype(int) + 2
+    corner = 0.5 * (low + high - counts * width)
+    empty = np.ones(counts, dtype=bool)
+    empty[tuple(np.floor((points - corner) / width).astype(int).T)] = False
+    return np.concatenate([points, corner + (np.argwhere(empty) + 0.5) * width])
 
 
 def _one_per_cell(points: Array, width: float) -> Indices:

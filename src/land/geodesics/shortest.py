@@ -25,7 +25,7 @@ from land.geodesics.graph import (
 from land.geodesics.horizon import Ends, with_horizon
 from land.geodesics.solution import Connections, NearbyTargets
 from land.metrics import Metric
-from land.metrics.tensors import inner, norms
+from land.metrics.tensors import norms
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -35,11 +35,9 @@ Indices = NDArray[np.intp]
 class _Settings:
     """How hard shorter curves are looked for."""
 
-    # A straight line longer than the graph's path by less than the first factor takes
-    # the same route; one longer by more than the second was never the shorter way.
-    same_route: float = 1.05
-    too_long: float = 3.0
-    # Another way is solved this roughly first.
+    # A geodesic that is longer than usual, relative to the graph's path, by this share
+    # may take the wrong way. Another one is solved roughly first.
+    suspicious: float = 0.01
     rough: float = 1e-2
     # Nearest targets with which each is compared, and how often.
     neighbours: int = 5
@@ -53,9 +51,6 @@ class _Settings:
     # graph, and the others from them.
     many: int = 256
     pilots: float = 0.125
-    # Geodesics to neighbouring targets take different ways if they are farther apart
-    # half-way than the targets, by this factor.
-    apart: float = 1.5
 
 
 _SETTINGS = _Settings()
@@ -96,21 +91,33 @@ def shortest_connections(
 
 def _shortest(task: _Task) -> Connections:
     """The same between points that are not far from the data."""
-    metric, targets = task.metric, task.targets
-    pilots, others = _pilots(task)
+    ends = (task.metric, task.bases, task.targets)
+    paths = shortest_paths(*ends, straight_lines(*ends))
+    pilots, others, nearest = _pilots(task)
     leading = task.take(pilots)
-    solution = _from_the_graph(leading, alone=not len(others))
+    solution = leading.solve(paths.take(pilots))
     if len(others):
         _shorten_by_neighbours(leading, solution)
-        _, nearest = KDTree(leading.targets).query(targets[others], workers=-1)
         found = task.take(others).solve(solution.take(nearest))
         places = np.concatenate([pilots, others])
         solution = Connections.concatenate([solution, found]).put(places)
-    if metric.landmarks is not None:
+    if task.metric.landmarks is not None:
         _shorten_by_neighbours(task, solution)
-        if _try_other_ways(task, solution):
+        if _follow_the_graph(task, solution, paths):
             _shorten_by_neighbours(task, solution)
     return solution
+
+
+def _follow_the_graph(task: _Task, solution: Connections, paths: Polylines) -> bool:
+    """Start again from the graph where its path promises a shorter geodesic.
+
+    Paths are longer than geodesics, by much the same share everywhere.
+    """
+    moving = paths.lengths > 0.0
+    ratios = solution.lengths / np.where(moving, paths.lengths, np.inf)
+    usual = np.median(ratios[moving]) if moving.any() else 1.0
+    which = np.flatnonzero(ratios > (1.0 + _SETTINGS.suspicious) * usual)
+    return _try(task, solution, which, paths.take(which))
 
 
 def moved_connections(
@@ -139,33 +146,34 @@ def moved_connections(
     return with_horizon(metric, (bases, targets), (tol, max_iter), solve, move)
 
 
-def _pilots(task: _Task) -> tuple[Indices, Indices]:
-    """Geodesics that start from the graph, and those that follow them."""
-    n = len(task.bases)
-    alone = n < _SETTINGS.many or task.metric.landmarks is None
-    if alone or np.any(task.bases != task.bases[:1]):
-        return np.arange(n), np.arange(0)
-    order = np.random.default_rng(0).permutation(n)
-    n_pilots = int(_SETTINGS.pilots * max(n, 2 * _SETTINGS.many))
-    return np.sort(order[:n_pilots]), np.sort(order[n_pilots:])
+def _pilots(task: _Task) -> tuple[Indices, Indices, Indices]:
+    """Geodesics that start from the graph, those that follow them, and which one.
 
-
-def _from_the_graph(task: _Task, *, alone: bool) -> Connections:
-    """Geodesics that start from shortest paths through the landmarks, or as lines.
-
-    The straight line is tried as well where geodesics are `alone`: among many, the
-    neighbours know what it would find.
+    Where many have the same base, those to a sample of the targets are pilots.
     """
-    ends = (task.metric, task.bases, task.targets)
-    lines = straight_lines(*ends)
-    paths = shortest_paths(*ends, lines)
-    solution = task.solve(paths)
-    if alone:
-        ratio = lines.lengths / np.where(paths.lengths > 0.0, paths.lengths, 1.0)
-        other = (ratio > _SETTINGS.same_route) & (ratio < _SETTINGS.too_long)
-        which = np.flatnonzero(other)
-        _try(task, solution, which, lines.take(which))
-    return solution
+    pilots, others, nearest = [], [np.empty(0, dtype=np.intp)], [np.empty(0, int)]
+    n_pilots = 0
+    for members in _same_base(task.bases):
+        n = len(members)
+        if n < _SETTINGS.many or task.metric.landmarks is None:
+            pilots.append(members)
+        else:
+            order = np.random.default_rng(0).permutation(n)
+            own = int(_SETTINGS.pilots * max(n, 2 * _SETTINGS.many))
+            first, rest = members[np.sort(order[:own])], members[np.sort(order[own:])]
+            tree = KDTree(task.targets[first])
+            pilots.append(first)
+            others.append(rest)
+            nearest.append(n_pilots + tree.query(task.targets[rest], workers=-1)[1])
+        n_pilots += len(pilots[-1])
+    return tuple(map(np.concatenate, (pilots, others, nearest)))
+
+
+def _same_base(bases: Array) -> list[Indices]:
+    """Rows that have the same base, one array for each."""
+    _, which = distinct_rows(bases)
+    order = np.argsort(which, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(which))[:-1])
 
 
 def _try(
@@ -209,28 +217,6 @@ def _shorten_by_neighbours(task: _Task, solution: Connections) -> None:
         solution.adopt(which, task.take(which).solve(guesses))
 
 
-def _try_other_ways(task: _Task, solution: Connections) -> bool:
-    """Try, once and roughly, ways of neighbours that may be shorter.
-
-    How far a target is by a neighbour's way: by the law of cosines, with the angle
-    between the geodesic that arrives at the neighbour and the line from there.
-    """
-    pairs = _nearby_targets(task, solution.nearby)
-    left, right = pairs.left, pairs.right
-    lines = task.targets[right] - task.targets[left]
-    tensors = task.metric.host_tensors(task.targets)[left]
-    lengths = solution.lengths[left]
-    products = inner(tensors, lines, solution.end_velocities[left])
-    squares = lengths**2 + 2.0 * products + pairs.gaps**2
-    estimates = np.sqrt(np.maximum(squares, (lengths - pairs.gaps) ** 2))
-    middles = solution.sample(np.array([0.5]))[:, 0]
-    between = np.linalg.norm(middles[left] - middles[right], axis=1)
-    apart = between > _SETTINGS.apart * np.linalg.norm(lines, axis=1)
-    shorter = estimates < (1.0 - _SETTINGS.worthwhile) * solution.lengths[right]
-    chosen = _best_for_each(right, estimates, apart & shorter)
-    return _try(task, solution, right[chosen], solution.take(left[chosen]))
-
-
 def _best_for_each(
     right: Indices, values: Array, allowed: NDArray[np.bool_]
 ) -> Indices:
@@ -255,8 +241,7 @@ def _nearby_targets(task: _Task, known: NearbyTargets | None) -> NearbyTargets:
     ):
         return known
     lefts, rights = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
-    order = np.argsort(which, kind="stable")
-    for members in np.split(order, np.cumsum(np.bincount(which))[:-1]):
+    for members in _same_base(task.bases):
         if len(members) < 2:
             continue
         k = min(_SETTINGS.neighbours + 1, len(members))
