@@ -43,11 +43,6 @@ def put_packed(folder):
         (folder / f"{name}.gz").write_bytes(gzip.compress(content))
 
 
-def put_plain(folder):
-    for name, content in FILES.items():
-        (folder / name).write_bytes(content)
-
-
 def put_prepared(folder):
     np.savez(
         folder / "mnist_70k.npz",
@@ -58,7 +53,7 @@ def put_prepared(folder):
     )
 
 
-@pytest.mark.parametrize("put", [put_packed, put_plain, put_prepared])
+@pytest.mark.parametrize("put", [put_packed, put_prepared])
 @pytest.mark.parametrize(
     ("subset", "rows"),
     [("train", slice(0, 4)), ("test", slice(4, 6)), ("all", slice(0, 6))],
@@ -73,7 +68,7 @@ def test_every_form_gives_the_same_images(put, subset, rows, tmp_path):
 
 
 def test_one_digit_can_be_chosen(tmp_path):
-    put_plain(tmp_path)
+    put_packed(tmp_path)
     images, labels = load_mnist(1, subset="all", data_home=tmp_path, download=False)
     np.testing.assert_array_equal(images, PIXELS[[0, 2, 5]].reshape(3, 784) / 255)
     np.testing.assert_array_equal(labels, [1, 1, 1])
@@ -108,10 +103,9 @@ def test_other_content_than_mnist_is_refused(home, monkeypatch, tmp_path):
     ],
     ids=["empty", "zip", "cut", "long", "header", "floats"],
 )
-@pytest.mark.parametrize("packed", [False, True])
-def test_file_that_is_not_idx_is_named(tmp_path, content, packed):
-    path = tmp_path / ("images.gz" if packed else "images")
-    path.write_bytes(gzip.compress(content) if packed else content)
+def test_file_that_is_not_idx_is_named(tmp_path, content):
+    path = tmp_path / "images.gz"
+    path.write_bytes(gzip.compress(content))
     with pytest.raises(ValueError, match="images"):
         read_idx(path)
 

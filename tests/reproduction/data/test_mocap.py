@@ -45,7 +45,7 @@ def bvh(prepared_file):
             for row in np.eye(3)
         ]
         frames = archive[f"{clip}_channels"].astype(np.float64)
-        motion = Motion([*joints, *axes], frames, 1.0)
+        motion = Motion([*joints, *axes], frames)
         turned = joint_positions(motion)[:, len(joints) :].reshape(-1, 38, 3, 3)
         positions = archive[f"{clip}_joints"].astype(np.float64)
         bones = positions[:, 1:] - positions[:, parents[1:]]
@@ -84,7 +84,7 @@ def bvh(prepared_file):
     return write
 
 
-@pytest.mark.parametrize("clip", ["22_16", "09_01", "09_10"])
+@pytest.mark.parametrize("clip", ["22_16", "09_10"])
 def test_converted_download_agrees_with_the_prepared_file(
     web, bvh, real, monkeypatch, tmp_path, clip
 ):
