@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from land._validation import check_count, check_points, check_positive
+from land._validation import check_count, check_points
 from land.geodesics import exp_map, log_map
 from land.metrics import Metric
 from land.plotting.sheet import (
@@ -72,7 +72,9 @@ def plot_covariance(
         each component has a label.
     """
     ax, parts = axes(ax), components_of(model, 2)
-    radii = np.array([check_positive("n_std", each) for each in np.ravel(n_std)])
+    radii = check_points("n_std", np.atleast_1d(np.asarray(n_std)), ndim=1)
+    if radii.min() <= 0.0:
+        raise ValueError(f"n_std must be positive, got {radii.tolist()}")
     if parts.covariances is None:
         raise ValueError(f"model must have covariances, got {type(model).__name__}")
     artists: list[Line2D] = []

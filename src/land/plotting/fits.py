@@ -68,7 +68,9 @@ def plot_learning(model: Any, ax: Axes | None = None, **style) -> PathCollection
     ax = axes(ax)
     rows = [row for row in table if math.isfinite(row["rho"] * row["score"])]
     sigmas, rhos, scores = ([row[n] for row in rows] for n in ("sigma", "rho", "score"))
-    artist = ax.scatter(sigmas, rhos, **styled({"c": scores} | style, s=60))
+    artist = ax.scatter(
+        sigmas, rhos, **styled({"c": scores, "cmap": "viridis"} | style, s=60)
+    )
     for row in rows:
         if row["chosen"]:
             ax.plot(row["sigma"], row["rho"], **_RING)
@@ -138,7 +140,9 @@ def _rows(selection: Any) -> list[dict]:
     """The rows of a selection, of a data frame or of a list."""
     table = getattr(selection, "table", selection)
     rows = table.to_dict("records") if hasattr(table, "to_dict") else list(table)
-    if not rows or "n_components" not in rows[0]:
+    if not rows or not all(
+        isinstance(row, dict) and "n_components" in row for row in rows
+    ):
         raise ValueError(
             "selection must be the result of land.select or its table, rows with "
             f"n_components; got {type(selection).__name__}"

@@ -85,8 +85,9 @@ def plot_metric(
         raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
     ax = axes(ax)
     x, y, points = mesh(region(metric, ax, limits), grid)
-    look = styled(style, cmap=_SHORT_TO_LONG, shading="gouraud", zorder=0)
-    artist = ax.pcolormesh(x, y, metric.log_volume(points), rasterized=True, **look)
+    look = styled({"rasterized": True} | style, cmap=_SHORT_TO_LONG, zorder=0)
+    heights = metric.log_volume(points)
+    artist = ax.pcolormesh(x, y, heights, **{"shading": "gouraud"} | look)
     ax.set_aspect("equal")
     return artist
 
