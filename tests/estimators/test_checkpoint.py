@@ -12,7 +12,7 @@ from land.estimators.callbacks import fingerprint
 from land.fitting import climb
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
 
-SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.5}
+SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.8, "rho": 0.5}
 FLAT = {"metric": EuclideanMetric(2), "n_samples": 100}
 ARC = land.datasets.make_half_ellipse(60, random_state=1)
 # So far from the optimum that a search does not reach it.
@@ -42,7 +42,7 @@ def frequent_checkpoints():
 def data():
     return {
         "one": ARC,
-        "two": land.datasets.make_circle(60, random_state=0),
+        "two": land.datasets.make_circle(40, random_state=0),
     }
 
 

@@ -60,7 +60,9 @@ def test_one_in_flat_space_is_the_normal_distribution(cloud, kind):
     assert model.bic(cloud) == pytest.approx(truth.bic(cloud), rel=1e-4)
 
 
-@each_kind
+@pytest.mark.parametrize(
+    "kind", ["diag", *(pytest.param(k, marks=pytest.mark.nightly) for k in KINDS[::2])]
+)
 def test_the_papers_optimizer_finds_the_same(cloud, kind):
     truth = gaussian_mixture(cloud, 1, kind)
     model = land.LAND(

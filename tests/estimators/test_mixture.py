@@ -138,7 +138,8 @@ def rises(model):
 )
 def test_the_objective_never_rises(name, count):
     data = getattr(land.datasets, f"make_{name}")(60, random_state=0)
-    model = land.LANDMixture(count, tol=1e-9, max_iter=8, **FAST).fit(data)
+    smooth = {"sigma": 0.6, "rho": 0.3, "tol": 1e-9, "max_iter": 8}
+    model = land.LANDMixture(count, **smooth, **FAST).fit(data)
     assert len(model.history_) > 2
     assert rises(model) <= 0.0
     assert model.weights_.sum() == pytest.approx(1.0)

@@ -107,7 +107,6 @@ def test_objective_at_the_optimum_is_no_worse_than_least_squares(arc_model, arc_
 @pytest.mark.parametrize(
     ("name", "c"),
     [
-        ("arc_model", 1e3),
         ("arc_means", 1e6),
         ("arc_means", 1e-6),
         pytest.param("arc_model", 1e6, marks=pytest.mark.nightly),
