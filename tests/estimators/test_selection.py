@@ -256,11 +256,6 @@ def test_a_failed_candidate_does_not_lose_the_others(pair, capsys):
     assert "bic" in lines[1]
 
 
-def test_silent_unless_asked(pair, capsys):
-    select(pair, 1, estimator=flat_template(), random_state=0)
-    assert capsys.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize(
     ("template", "message"),
     [

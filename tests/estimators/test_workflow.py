@@ -1,31 +1,16 @@
 """The estimator in the hands of scikit-learn, pandas, joblib and people who watch."""
 
-import pickle
-
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import land
 from land.fitting import Step
 from land.metrics import EuclideanMetric
 
 FAST = {"n_samples": 500, "random_state": 0}
-
-
-def test_pipeline(arc, arc_means):
-    steps = make_pipeline(StandardScaler(), clone(arc_means)).fit(arc)
-    scaled = StandardScaler().fit_transform(arc)
-    direct = clone(arc_means).fit(scaled)
-    np.testing.assert_allclose(
-        steps.score_samples(arc), direct.score_samples(scaled), rtol=1e-9
-    )
-    assert steps.score(arc) == pytest.approx(direct.score(scaled), rel=1e-9)
 
 
 def test_grid_search_chooses_sigma_by_log_likelihood(arc):
@@ -62,20 +47,6 @@ def test_clone_is_unfitted_and_equal(arc_means):
     copy = clone(arc_means)
     assert copy.get_params() == arc_means.get_params()
     assert not hasattr(copy, "mean_")
-
-
-@pytest.mark.parametrize("how", ["joblib", "pickle"])
-def test_stored_models_score_the_same(smooth_model, arc, tmp_path, how):
-    model = smooth_model
-    if how == "joblib":
-        joblib.dump(model, tmp_path / "model.joblib")
-        loaded = joblib.load(tmp_path / "model.joblib")
-    else:
-        loaded = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(loaded.score_samples(arc), model.score_samples(arc))
-    np.testing.assert_array_equal(
-        loaded.sample(3, random_state=0)[0], model.sample(3, random_state=0)[0]
-    )
 
 
 def test_same_random_state_gives_the_same_fit_bit_for_bit(arc_means, smooth_model, arc):
@@ -157,12 +128,6 @@ def test_verbose_reports_on_standard_error(cloud, capsys):
     silent = capsys.readouterr()
     assert silent.out == ""
     assert silent.err == ""
-
-
-def test_samples_come_with_their_component(smooth_model):
-    points, components = smooth_model.sample(20, random_state=0)
-    assert points.shape == (20, 2)
-    np.testing.assert_array_equal(components, np.zeros(20))
 
 
 @pytest.mark.parametrize("several", [list, tuple])
