@@ -240,8 +240,9 @@ class MixtureRun:
         if self._word == "given":
             return self.init
         if self._word == "gmm":
-            nearest = KDTree(data).query(self._gaussian_mixture(rng).means_)[1]
-            return np.asarray(data[nearest])
+            labels = self._gaussian_mixture(rng).predict(data)
+            members = [data[labels == k] for k in range(count)]
+            return np.stack([_medoid(own, data, rng) for own in members])
         if self._word == "random":
             return data[rng.choice(len(data), size=count, replace=False)]
         return spread_centers(self.problem, self.weights, count, rng)
@@ -316,3 +317,11 @@ def _spectral_clusters(data: Array, count: int) -> Array:
         labels = spectral.fit_predict(known)
     _, nearest = KDTree(known).query(data)
     return np.asarray(np.eye(count)[labels[nearest]])
+
+
+def _medoid(members: Array, data: Array, rng: np.random.Generator) -> Array:
+    """The member closest to the members' mean; any row if there are none."""
+    if not len(members):
+        return np.asarray(data[rng.integers(len(data))])
+    distances = np.linalg.norm(members - members.mean(axis=0), axis=1)
+    return np.asarray(members[int(np.argmin(distances))])
