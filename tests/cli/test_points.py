@@ -66,14 +66,6 @@ def test_score_as_json(cli, result, scaled, scaled_file, table, in_units):
     assert found["failed_rows"] == 0
 
 
-def test_criteria_of_one_component(cli, result, one_file, arc_points, tmp_path):
-    np.save(tmp_path / "d.npy", arc_points)
-    found = result(cli("score", one_file, tmp_path / "d.npy", "--json", "-q").out)
-    model = land.load(one_file)
-    assert found["aic"] == pytest.approx(model.aic(arc_points))
-    assert found["bic"] == pytest.approx(model.bic(arc_points))
-
-
 def test_rows_that_are_dropped_leave_a_gap(cli, scaled_file, tmp_path, columns):
     (tmp_path / "d.csv").write_text("across,up\n100,0.001\n,0.002\n120,0.003\n")
     done = cli("score", scaled_file, tmp_path / "d.csv", "--drop-missing", "-q")
