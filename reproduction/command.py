@@ -7,7 +7,6 @@ from typing import Any
 
 import pooch
 
-from land.cli import cache
 from land.cli.console import FAILURE, INTERRUPTED, Console, UsageError, describe
 from reproduction import runner
 
@@ -27,7 +26,6 @@ def reproduce(options: argparse.Namespace, console: Console) -> int:
             f"no experiment {options.name!r}; choose one of {', '.join(experiments)}, "
             "or all"
         )
-    cache.enable()
     if console.quiet:
         pooch.get_logger().setLevel("WARNING")  # no lines about downloads
     names = list(experiments) if options.name == "all" else [options.name]

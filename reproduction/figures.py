@@ -83,6 +83,11 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
+def without(rows: Sequence[dict], *names: str) -> list[dict]:
+    """Rows for the JSON file, without what is only drawn."""
+    return [{key: row[key] for key in row if key not in names} for row in rows]
+
+
 def mean_and_error(values: Any) -> tuple[float, float]:
     """Mean and its standard error (NaN for a single value)."""
     array = np.asarray(values, dtype=float)

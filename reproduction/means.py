@@ -20,7 +20,7 @@ from land.metrics.bandwidth import automatic_rho, automatic_sigma
 from land.plotting import plot_data, plot_geodesics, plot_metric
 from land.plotting.plane import FAN, GEODESIC, STRAIGHT
 from land.plotting.sheet import sheet
-from reproduction.figures import bare, markdown_table
+from reproduction.figures import bare, markdown_table, without
 from reproduction.models import fit
 from reproduction.runner import Answer, Claim, Outcome, Task
 
@@ -104,14 +104,13 @@ def run(settings: dict[str, Any], task: Task) -> Outcome:
         ]
         for row in rows
     ]
-    kept = [{k: v for k, v in row.items() if k != "geodesics"} for row in rows]
     notes = [
         "The paper names neither the data of its figure nor sigma and rho.",
         "Percentile: the share of the data (in %) whose neighbourhood, of size sigma, "
         f"is less dense than the mean's. A mean below {LOW:g} lies where hardly any "
         f"datum does; percentiles closer than {TIE:g} are a tie.",
     ]
-    numbers = {"rows": kept, "verdicts": verdicts}
+    numbers = {"rows": without(rows, "geodesics"), "verdicts": verdicts}
     figures = {"": _draw(rows, settings)}
     claims = [_claim(verdicts)]
     return Outcome(numbers, figures, claims, markdown_table(header, lines), notes)

@@ -17,7 +17,7 @@ import land
 from land.plotting import plot_data, plot_geodesics
 from land.plotting.sheet import sheet
 from reproduction.data import MOCAP_CLIPS, load_mocap
-from reproduction.figures import bare, handles, mark_means, markdown_table
+from reproduction.figures import bare, handles, mark_means, markdown_table, without
 from reproduction.means import LOW, density_percentiles
 from reproduction.models import STYLES, describe, fit, make
 from reproduction.runner import Answer, Claim, Outcome, Task
@@ -73,12 +73,10 @@ def run(settings: dict[str, Any], task: Task) -> Outcome:
         "Distance to the data: of a mean to the nearest frame, in units of the median "
         "distance of a frame to the nearest frame that is not its neighbour in time.",
     ]
-    kept = [{k: v for k, v in row.items() if k != "geodesics"} for row in rows]
+    numbers = {"rows": without(rows, "geodesics")}
     figures = {"": _draw(rows, clips, settings)}
     claims = [_claim(rows)]
-    return Outcome(
-        {"rows": kept}, figures, claims, markdown_table(header, lines), notes
-    )
+    return Outcome(numbers, figures, claims, markdown_table(header, lines), notes)
 
 
 def load(settings: dict[str, Any], clip: str, data_home: Any) -> np.ndarray:

@@ -11,10 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -44,18 +42,13 @@ class Pieces:
     def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
         self.folder = folder
         self.report = report
-        self.n_computed = self.n_found = 0
-        self.seconds = 0.0
+        self.counts = {"computed": 0, "found": 0, "seconds": 0.0}
 
     def beside(self, name: str) -> Pieces:
         """The pieces of another experiment in the same folder, counted with these."""
-        return _Borrowed(self, self.folder.parent / name)
-
-    def count(self, piece: Mapping[str, Any], *, found: bool) -> None:
-        """Take note of a piece."""
-        self.n_found += found
-        self.n_computed += not found
-        self.seconds += piece.get("seconds", 0.0)
+        other = Pieces(self.folder.parent / name, self.report)
+        other.counts = self.counts
+        return other
 
     def get(
         self,
@@ -82,30 +75,17 @@ class Pieces:
         """
         wanted = {"key": key, "land": state_of_land(), "settings": plain(settings)}
         path = self.folder / _file_name(wanted)
-        found = _read(path, wanted)
-        if found is not None:
-            self.count(found, found=True)
-            self.report(f"{key}: found")
-            return found
-        self.report(key)
-        start = time.perf_counter()
-        result = plain(compute())
-        result["seconds"] = round(time.perf_counter() - start, 3)
-        write_json(path, wanted | {"result": result})
-        self.count(result, found=False)
+        result = _read(path, wanted)
+        found = result is not None
+        self.report(f"{key}: found" if found else key)
+        if result is None:
+            start = time.perf_counter()
+            result = plain(compute())
+            result["seconds"] = round(time.perf_counter() - start, 3)
+            write_json(path, wanted | {"result": result})
+        self.counts["found" if found else "computed"] += 1
+        self.counts["seconds"] += result["seconds"]
         return result
-
-
-class _Borrowed(Pieces):
-    """Pieces that another experiment's are counted with."""
-
-    def __init__(self, owner: Pieces, folder: Path) -> None:
-        super().__init__(folder, owner.report)
-        self.owner = owner
-
-    def count(self, piece: Mapping[str, Any], *, found: bool) -> None:
-        """Take note of a piece, for the owner."""
-        self.owner.count(piece, found=found)
 
 
 def plain(value: Any) -> Any:
@@ -132,16 +112,11 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file: all of it under its name, or nothing."""
+    from land.estimators.archive import replacing  # the list of names needs no JAX
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with part.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as stream:
+        stream.write(text.encode())
 
 
 @cache

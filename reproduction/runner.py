@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -43,7 +44,7 @@ EXPERIMENTS: dict[str, str] = {
 }
 _PACKAGES = ("jax", "numpy", "scipy", "scikit-learn", "matplotlib")
 Answer = Literal["holds", "partly", "fails", "not tested"]
-_WORDS = {
+_WORDS: dict[Answer, str] = {
     "holds": "It holds.",
     "partly": "It holds in part.",
     "fails": "It does not hold.",
@@ -53,18 +54,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what came of it.
-
-    Attributes
-    ----------
-    quote : str
-        The paper's words.
-    where : str
-        Where in the paper.
-    answer : {"holds", "partly", "fails", "not tested"}
-    measured : str
-        What was measured, in a sentence or two.
-    """
+    """A sentence of the paper, where it is, and what came of it."""
 
     quote: str
     where: str
@@ -74,19 +64,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment found.
+    """What an experiment found: numbers as JSON knows them, and what they say.
 
-    Attributes
-    ----------
-    numbers : dict
-        Every number, as JSON knows it.
-    figures : dict
-        Matplotlib figures; the one named "" is the main one.
-    claims : list of Claim
-    table : str
-        The main numbers as a Markdown table.
-    notes : list of str
-        What the paper leaves open and was chosen here, and how much depends on it.
+    The figure named "" is the main one, `table` is Markdown, and `notes` say what the
+    paper leaves open and was chosen here.
     """
 
     numbers: dict[str, Any]
@@ -98,15 +79,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Task:
-    """What an experiment is given beside its settings.
-
-    Attributes
-    ----------
-    pieces : Pieces
-        The store of finished pieces.
-    data_home : path-like or None
-        Folder of the real data, as in `reproduction.data`.
-    """
+    """What an experiment is given: the store of pieces, and the folder of data."""
 
     pieces: Pieces
     data_home: Any
@@ -114,20 +87,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Result:
-    """What `reproduce` has written.
-
-    Attributes
-    ----------
-    name : str
-    summary : str
-        Which of the claims hold, in a line.
-    verdict_file : Path
-        The Markdown file.
-    files : list of Path
-        All files, the verdict first; pieces are not among them.
-    numbers : dict
-        What the JSON file holds.
-    """
+    """What `reproduce` has written: all files, the verdict first, and the numbers."""
 
     name: str
     summary: str
@@ -143,6 +103,7 @@ def reproduce(
     quick: bool = False,
     data_home: Any = None,
     report: Callable[[str], None] | None = None,
+    changes: dict[str, Any] | None = None,
 ) -> Result:
     """Run one experiment and write its figures, numbers and verdict.
 
@@ -161,10 +122,8 @@ def reproduce(
         Folder of the real data, see `reproduction.data`.
     report : callable, optional
         Called with a line of text at the start and before each piece.
-
-    Returns
-    -------
-    Result
+    changes : dict, optional
+        Settings of one's own.
 
     Raises
     ------
@@ -178,22 +137,9 @@ def reproduce(
     tell = report if report is not None else lambda line: None
     tell(f"{name}: {EXPERIMENTS[name]}")
     module = import_module(f"reproduction.{name}")
-    settings = module.settings(quick)
-    target = Path(folder)
-    return run_with(name, settings, target, data_home=data_home, report=tell)
-
-
-def run_with(
-    name: str,
-    settings: dict[str, Any],
-    folder: Path,
-    *,
-    data_home: Any = None,
-    report: Callable[[str], None],
-) -> Result:
-    """Run one experiment with settings of one's own, see `reproduce`."""
-    module = import_module(f"reproduction.{name}")
-    pieces = Pieces(folder / "pieces" / name, lambda line: report(f"{name}: {line}"))
+    settings = module.settings(quick) | (changes or {})
+    folder = Path(folder)
+    pieces = Pieces(folder / "pieces" / name, lambda line: tell(f"{name}: {line}"))
     start = time.perf_counter()
     outcome = module.run(settings, Task(pieces, data_home))
     seconds = time.perf_counter() - start
@@ -207,11 +153,7 @@ def run_with(
         "notes": outcome.notes,
         "versions": versions(),
         "seconds": round(seconds, 2),
-        "pieces": {
-            "computed": pieces.n_computed,
-            "found": pieces.n_found,
-            "seconds": round(pieces.seconds, 2),
-        },
+        "pieces": pieces.counts,
     }
     numbers = plain(numbers)
     json_file, verdict_file = folder / f"{name}.json", folder / f"{name}.md"
@@ -242,15 +184,12 @@ def _save_figures(name: str, figures: dict[str, Any], folder: Path) -> list[Path
 
 
 def _summary(claims: list[Claim]) -> str:
+    found = Counter(claim.answer for claim in claims)
+    words = {"holds": "hold", "partly": "hold in part", "fails": "do not hold"}
     counts = [
-        f"{sum(claim.answer == answer for claim in claims)} {word}"
-        for answer, word in (
-            ("holds", "hold"),
-            ("partly", "hold in part"),
-            ("fails", "do not hold"),
-            ("not tested", "not tested"),
-        )
-        if any(claim.answer == answer for claim in claims)
+        f"{found[answer]} {words.get(answer, answer)}"
+        for answer in _WORDS
+        if found[answer]
     ]
     return f"of {len(claims)} claims: {', '.join(counts)}"
 

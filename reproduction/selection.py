@@ -16,7 +16,7 @@ import numpy as np
 from land.plotting import plot_selection
 from land.plotting.sheet import sheet
 from reproduction import synthetic
-from reproduction.figures import handles, markdown_table
+from reproduction.figures import handles, markdown_table, without
 from reproduction.models import STYLES
 from reproduction.runner import Answer, Claim, Outcome, Task
 
@@ -34,7 +34,7 @@ _NAMES = {"riemannian": "paper's measure", "lebesgue": "with respect to dx"}
 
 def settings(quick: bool) -> dict[str, Any]:
     """The settings of the full and of the quick run: those of `synthetic`."""
-    return synthetic.settings(quick) | {"paper_sets": 0, "others": []}
+    return synthetic.settings(quick) | {"paper_sets": 0}
 
 
 def run(settings: dict[str, Any], task: Task) -> Outcome:
@@ -65,7 +65,7 @@ def run(settings: dict[str, Any], task: Task) -> Outcome:
     header = ["model", "criterion", "measure", *(f"K = {k}" for k in components)]
     header += ["chosen K (sets)", "paper"]
     numbers = {
-        "rows": [{name: row[name] for name in row if name != "grid"} for row in rows],
+        "rows": without(rows, "grid"),
         "chosen": {", ".join(key): value for key, value in choices.items()},
     }
     notes = [

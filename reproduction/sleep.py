@@ -63,8 +63,6 @@ def settings(quick: bool) -> dict[str, Any]:
             "tol": 1e-2,
             "n_starts": 1,
             "nmf_iter": 200,
-            "variants": ["chosen"],
-            "other_rhos": [],
         }
     return common | {
         "records": list(PAPER),
@@ -78,8 +76,6 @@ def settings(quick: bool) -> dict[str, Any]:
         "tol": 1e-3,
         "n_starts": 10,
         "nmf_iter": 2000,
-        "variants": ["chosen", "raw amplitudes", "not standardised", "no wake margins"],
-        "other_rhos": [1e-3, 1.0, 100.0],
     }
 
 
@@ -87,13 +83,9 @@ def run(settings: dict[str, Any], task: Task) -> Outcome:
     """Cluster all recordings with three models."""
     rows = [_row(settings, task, NMF, _RAW_RECORD)]
     rows += [_row(settings, task, BANDS, record) for record in settings["records"]]
-    variants = {name: _variant(settings, task, name) for name in settings["variants"]}
-    others = _other_rhos(settings, task)
-    numbers = {"rows": rows, "variants": variants, "other_rhos": others}
     claims = [_outperforms(rows), _tuned(rows)]
     figures = {"": _draw(rows)}
-    notes = _notes(settings, variants, others)
-    return Outcome(numbers, figures, claims, _table(rows), notes)
+    return Outcome({"rows": rows}, figures, claims, _table(rows), _notes(settings))
 
 
 def three_stages(stages: np.ndarray) -> np.ndarray:
@@ -102,7 +94,7 @@ def three_stages(stages: np.ndarray) -> np.ndarray:
 
 
 def _features(
-    settings: dict, task: Task, kind: str, record: str, variant: str = "chosen"
+    settings: dict, task: Task, kind: str, record: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Five features and one of three stages for every window of a recording."""
     if kind == BANDS:
@@ -112,24 +104,15 @@ def _features(
     names = ("n_starts", "nmf_iter")
 
     def compute() -> dict[str, Any]:
-        margin = 60 if variant == "no wake margins" else 0
-        kept = slice(margin, len(eeg.stages) - margin)
-        length = round(30 * eeg.sampling_rate)
+        recording = eeg.signal, eeg.sampling_rate, eeg.stages_rk
+        effort = {"n_starts": settings["n_starts"], "max_iter": settings["nmf_iter"]}
         features, labels = quietly(
-            sleep_nmf_features,
-            eeg.signal[kept.start * length : kept.stop * length],
-            eeg.sampling_rate,
-            eeg.stages_rk[kept],
-            n_starts=settings["n_starts"],
-            max_iter=settings["nmf_iter"],
-            scaling="raw" if variant == "raw amplitudes" else "amplitude",
-            standardize=variant != "not standardised",
-            random_state=0,
+            sleep_nmf_features, *recording, random_state=0, **effort
         )
         return {"features": np.round(features, 5), "labels": labels}
 
-    used = {"record": record, "variant": variant} | {n: settings[n] for n in names}
-    found = task.pieces.get(f"NMF of {record}, {variant}", used, compute)
+    used = {"record": record} | {name: settings[name] for name in names}
+    found = task.pieces.get(f"NMF of {record}", used, compute)
     return np.array(found["features"]), three_stages(np.array(found["labels"]))
 
 
@@ -229,25 +212,6 @@ def _fitted(
     return task.pieces.get(key, used, compute)
 
 
-def _variant(settings: dict, task: Task, variant: str) -> list[float]:
-    """How a GMM fares with another choice of what the paper leaves open."""
-    data = _features(settings, task, NMF, _RAW_RECORD, variant)
-    return _gaussian(data, settings["gmm_seeds"])
-
-
-def _other_rhos(settings: dict, task: Task) -> dict[str, float]:
-    """How LAND(1) fares with other values of rho."""
-    if not settings["other_rhos"]:
-        return {}
-    data = _features(settings, task, NMF, _RAW_RECORD)
-    seed, found = settings["seeds"][0], {}
-    for rho in settings["other_rhos"]:
-        name = f"{NMF} {_RAW_RECORD}, rho {rho:g}"
-        place = settings | {"rho": rho}, task, name, data
-        found[f"{rho:g}"] = _fitted(*place, "land", 1.0, seed)["f_measure"]
-    return found
-
-
 def _outperforms(rows: list[dict]) -> Claim:
     """Whether LAND(1) beats the GMM, by means over seeds, on most recordings."""
     wins, words = [], []
@@ -323,25 +287,19 @@ def _table(rows: list[dict]) -> str:
     )
 
 
-def _notes(
-    settings: dict, variants: dict[str, list[float]], others: dict[str, float]
-) -> list[str]:
-    """Choices that the paper leaves open, and what becomes of others."""
-    found = "; ".join(f"{name}: {_spread(values)}" for name, values in variants.items())
-    rhos = ", ".join(f"{value:.3f} with rho {rho}" for rho, value in others.items())
+def _notes(settings: dict) -> list[str]:
+    """Choices that the paper leaves open."""
     return [
         "Features NMF: the paper's (10 s windows, half overlapping, log(1 + |f|), five "
         f"factors, {settings['n_starts']} starts, windows at a change of stage left "
         "out). Features bands: log(1 + sqrt(band power)) of five bands in 30 s, not "
         "the paper's.",
         "Left open by the paper and chosen here: |f| is divided by the sum of the "
-        "taper, features are standardised, 30 minutes of wake are kept on both sides. "
-        f"What a GMM makes of other choices: {found}.",
+        "taper, features are standardised, 30 minutes of wake are kept on both sides.",
         f"The metric is learned from {settings['n_metric'] or 'all'} rows. LAND and "
         f"least squares are fitted to {settings['n_fit']} of them, drawn at random "
         f"(anew for each seed), and label at most {settings['n_predict']}; the GMM is "
-        "fitted to all rows, and labels them. rho is automatic; the paper names none."
-        + (f" LAND(1) with other values: {rhos}." if rhos else ""),
+        "fitted to all rows, and labels them. rho is automatic; the paper names none.",
         "The best sigma is chosen with the labels, as in the paper.",
     ]
 

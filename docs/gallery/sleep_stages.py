@@ -7,8 +7,8 @@ which 200 are clustered into three. The F-measure compares the clusters with wak
 and other sleep, as scored by an expert; colours are arbitrary. Sigma is 1. The paper's
 own features and all ten recordings are in `land reproduce sleep`.
 
-This script needs a recording, see :doc:`/datasets`. It runs when the documentation is
-built with the environment variable `LAND_DATA_DIR`.
+This script needs a recording, see :doc:`/reproduction`. It runs when the documentation
+is built with the environment variable `LAND_DATA_DIR`.
 """
 
 import matplotlib.pyplot as plt

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from reproduction.data.files import (
     DataHome,
     FloatArray,
-    data_folder,
     find_file,
     read_prepared,
 )
@@ -88,14 +87,13 @@ def load_mnist(
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Read an array of bytes in idx format, gzip-compressed if its name says so.
+    """Read an array of bytes in idx format, gzip-compressed.
 
     The format: two zero bytes, the type (8 for unsigned bytes), the number of axes;
     the length of each axis as a big-endian 32-bit integer; then the values.
     """
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            content = file.read()
+        content = gzip.decompress(path.read_bytes())
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be unpacked: {error}.") from error
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _UNSIGNED_BYTE:
@@ -119,15 +117,13 @@ def _load_part(
     prepared = read_prepared(PREPARED, keys, data_home)
     if prepared is not None:
         return prepared[keys[0]], prepared[keys[1]]
-    names = [f"{_PREFIX[part]}-images-idx3-ubyte", f"{_PREFIX[part]}-labels-idx1-ubyte"]
-    images, labels = (read_idx(_find_idx(name, data_home, download)) for name in names)
+    images, labels = (
+        read_idx(
+            find_file(
+                f"{HOME}/{name}.gz", f"md5:{MD5[name]}", data_home, download=download
+            )
+        )
+        for name in MD5
+        if name.startswith(_PREFIX[part])
+    )
     return images, labels
-
-
-def _find_idx(name: str, data_home: DataHome, download: bool) -> Path:
-    """Return the path of an idx file, as it is or compressed."""
-    plain = data_folder(data_home) / name
-    if plain.is_file():
-        return plain
-    url, checksum = f"{HOME}/{name}.gz", f"md5:{MD5[name]}"
-    return find_file(url, checksum, data_home, download=download)

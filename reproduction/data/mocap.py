@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from reproduction.data.files import DataHome, FloatArray, find_file, read_prepared
 
@@ -38,7 +39,6 @@ _N_FRAMES = {
 }
 MOCAP_CLIPS = tuple(_N_FRAMES)
 N_JOINTS = 38
-_AXES = {"X": 0, "Y": 1, "Z": 2}
 
 
 def load_mocap(
@@ -134,13 +134,10 @@ class Motion:
         Parents before their children; the root comes first.
     frames : ndarray of shape (T, C)
         Values of the channels, angles in degrees.
-    frame_time : float
-        Seconds from one frame to the next.
     """
 
     joints: list[Joint]
     frames: FloatArray = field(repr=False)
-    frame_time: float
 
 
 def read_bvh(path: Path) -> Motion:
@@ -159,7 +156,7 @@ def parse_bvh(text: str) -> Motion:
     if not found:
         raise ValueError("it has no MOTION section.")
     joints = _parse_hierarchy(hierarchy.split())
-    header = re.match(r"\s*Frames:\s*(\d+)\s+Frame Time:\s*(\S+)", motion)
+    header = re.match(r"\s*Frames:\s*(\d+)\s+Frame Time:\s*\S+", motion)
     if header is None:
         raise ValueError("its MOTION section does not begin with Frames, Frame Time.")
     values = np.array(motion[header.end() :].split(), dtype=np.float64)
@@ -169,40 +166,32 @@ def parse_bvh(text: str) -> Motion:
             f"{n_frames} frames of {n_channels} channels need "
             f"{n_frames * n_channels} values, there are {values.size}."
         )
-    return Motion(joints, values.reshape(n_frames, n_channels), float(header[2]))
+    return Motion(joints, values.reshape(n_frames, n_channels))
 
 
 def joint_positions(motion: Motion) -> FloatArray:
-    """Compute where the joints are, relative to the root: forward kinematics.
+    """Compute where the joints are relative to the root, (T, n_joints, 3).
 
-    A joint turns by the product of its axis rotations in the order of its channels;
-    its children are its offsets away, in its own, turned axes. The root's translation
-    is left out, its rotation is not.
-
-    Returns
-    -------
-    positions : ndarray of shape (T, n_joints, 3)
-        Positions in the unit of the offsets; the root's are zero.
+    A joint turns by its axis rotations in the order of its channels; its children are
+    their offsets away, in its own, turned axes. The root's translation is left out,
+    its rotation is not.
     """
     n_frames = len(motion.frames)
     positions = np.zeros((n_frames, len(motion.joints), 3))
-    turns: list[FloatArray] = []
+    turns: list[Rotation] = []
     column = 0
     for index, joint in enumerate(motion.joints):
-        shift = np.tile(np.array(joint.offset, dtype=np.float64), (n_frames, 1))
-        turn = np.broadcast_to(np.eye(3), (n_frames, 3, 3))
-        for channel in joint.channels:
-            axis, values = _AXES[channel[0]], motion.frames[:, column]
-            if channel.endswith("position"):
-                shift[:, axis] += values
-            else:
-                turn = turn @ _axis_rotation(axis, np.radians(values))
-            column += 1
+        values = motion.frames[:, column : column + len(joint.channels)]
+        column += len(joint.channels)
+        turned = [k for k, name in enumerate(joint.channels) if "rotation" in name]
+        axes = "".join(joint.channels[k][0] for k in turned)
+        turn = Rotation.identity(n_frames)
+        if axes:
+            turn = Rotation.from_euler(axes, values[:, turned], degrees=True)
         if joint.parent >= 0:
-            parent_turn = turns[joint.parent]
-            positions[:, index] = positions[:, joint.parent]
-            positions[:, index] += np.einsum("tij,tj->ti", parent_turn, shift)
-            turn = parent_turn @ turn
+            above = turns[joint.parent]
+            positions[:, index] = positions[:, joint.parent] + above.apply(joint.offset)
+            turn = above * turn
         turns.append(turn)
     return positions
 
@@ -246,14 +235,3 @@ def _with_channels(joint: Joint, words: list[str]) -> Joint:
         if re.fullmatch("[XYZ](position|rotation)", channel) is None:
             raise ValueError(f"unknown channel {channel!r}.")
     return Joint(joint.name, joint.parent, joint.offset, channels)
-
-
-def _axis_rotation(axis: int, angles: FloatArray) -> FloatArray:
-    """Return the matrices (T, 3, 3) that turn by ``angles`` about a coordinate axis."""
-    after, last = (axis + 1) % 3, (axis + 2) % 3
-    matrices = np.zeros((len(angles), 3, 3))
-    matrices[:, axis, axis] = 1.0
-    matrices[:, after, after] = matrices[:, last, last] = np.cos(angles)
-    matrices[:, last, after] = np.sin(angles)
-    matrices[:, after, last] = -np.sin(angles)
-    return matrices

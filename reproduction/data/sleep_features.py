@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import get_window, welch
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
 from reproduction.data.files import DataHome, FloatArray, read_prepared
 from reproduction.data.sleep import (
@@ -23,9 +24,8 @@ from reproduction.data.sleep import (
     load_sleep_eeg,
 )
 
-Scaling = Literal["amplitude", "raw"]
-
 PREPARED = "sleepedf_paper10_features30s.npz"
+_WINDOW_S = 10
 BANDS = {
     "delta": (0.5, 4.0),
     "theta": (4.0, 8.0),
@@ -148,38 +148,23 @@ def _scale(powers: FloatArray) -> FloatArray:
 
 
 def sleep_spectrogram(
-    signal: ArrayLike,
-    sampling_rate: float,
-    stages: ArrayLike,
-    *,
-    window_s: float = 10.0,
-    overlap: float = 0.5,
-    taper: str = "hamming",
-    scaling: Scaling = "amplitude",
+    signal: ArrayLike, sampling_rate: float, stages: ArrayLike
 ) -> tuple[FloatArray, Stages]:
     """Compute ``log(1 + |f|)`` of the short-time Fourier transform f, within stages.
 
-    A window counts only if all of it lies in epochs of one stage: windows at a change
-    of stage, and those that touch an epoch without a score, are dropped.
+    Windows of ten seconds that overlap by half, as in the paper (section 4.2). It
+    leaves open the taper, a Hamming window here, and the scale of ``|f|``: divided by
+    the sum of the taper, so that a sine of amplitude a gives a / 2. A window counts
+    only if all of it lies in epochs of one stage, none of them without a score.
 
     Parameters
     ----------
     signal : array-like of shape (n_epochs * 30 * sampling_rate,)
-        The signal, finite.
+        The signal in microvolt, finite.
     sampling_rate : float
         Samples per second.
     stages : array-like of shape (n_epochs,)
         Integer code of each 30 s epoch; negative where there is none.
-    window_s : float
-        Length of a window in seconds.
-    overlap : float
-        Fraction of a window that it shares with the next, in [0, 1).
-    taper : str
-        Shape of a window, a name that `scipy.signal.get_window` knows.
-    scaling : {"amplitude", "raw"}
-        Whether ``|f|`` is divided by the sum of the taper, so that a sine of amplitude
-        a gives a / 2 whatever the length of the window, or left as the sum that the
-        transform is. The logarithm makes this more than a factor.
 
     Returns
     -------
@@ -187,11 +172,6 @@ def sleep_spectrogram(
         Log magnitudes, from frequency 0 to half the sampling rate.
     labels : ndarray of shape (n,)
         Stage of each window.
-
-    Notes
-    -----
-    The paper (section 4.2) says ten seconds and half of it as overlap. It leaves the
-    taper and the scaling open: the defaults are ours.
 
     Examples
     --------
@@ -205,26 +185,24 @@ def sleep_spectrogram(
     >>> spectra.argmax(axis=1)[0] / 10.0  # ten seconds resolve a tenth of a hertz
     np.float64(3.0)
     """
-    values, codes, epoch = _check_recording(signal, sampling_rate, stages)
-    if not 0.0 <= overlap < 1.0:
-        raise ValueError(f"overlap must be at least 0 and less than 1, got {overlap}.")
-    if scaling not in ("amplitude", "raw"):
-        raise ValueError(f'scaling must be "amplitude" or "raw", got {scaling!r}.')
-    length = round(window_s * sampling_rate)
-    step = max(round(length * (1.0 - overlap)), 1)
-    if not 1 < length <= len(values):
+    values, codes = np.asarray(signal, dtype=np.float64), np.asarray(stages)
+    epoch, length = round(EPOCH_S * sampling_rate), round(_WINDOW_S * sampling_rate)
+    if not np.issubdtype(codes.dtype, np.integer) or codes.ndim != 1:
+        raise ValueError("stages must be a one-dimensional array of integers.")
+    if values.shape != (len(codes) * epoch,) or not np.isfinite(values).all():
         raise ValueError(
-            f"window_s must span from 2 to {len(values)} samples, the whole signal; "
-            f"{window_s} s are {length}."
+            f"signal must have {len(codes) * epoch} finite samples, {EPOCH_S} s at "
+            f"{sampling_rate} Hz for each of {len(codes)} stages, got shape "
+            f"{values.shape}."
         )
-    starts = np.arange(0, len(values) - length + 1, step)
-    kept = _within_one_stage(starts, starts + length - 1, codes, epoch)
-    weights = get_window(taper, length)
-    windows = np.lib.stride_tricks.sliding_window_view(values, length)[starts[kept]]
-    magnitudes = np.abs(np.fft.rfft(windows * weights, axis=1))
-    if scaling == "amplitude":
-        magnitudes /= weights.sum()
-    return np.log1p(magnitudes), codes[starts[kept] // epoch]
+    starts = np.arange(0, len(values) - length + 1, length // 2)
+    before, after = starts // epoch, (starts + length - 1) // epoch
+    # A window is shorter than an epoch: it touches two of them at most.
+    starts = starts[(codes[before] == codes[after]) & (codes[before] >= 0)]
+    taper = get_window("hamming", length)
+    windows = np.lib.stride_tricks.sliding_window_view(values, length)[starts]
+    magnitudes = np.abs(np.fft.rfft(windows * taper, axis=1)) / taper.sum()
+    return np.log1p(magnitudes), codes[starts // epoch].astype(np.int64)
 
 
 def sleep_nmf_features(
@@ -234,35 +212,24 @@ def sleep_nmf_features(
     *,
     n_factors: int = 5,
     n_starts: int = 10,
-    scaling: Scaling = "amplitude",
-    standardize: bool = True,
     max_iter: int = 2000,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[FloatArray, Stages]:
     """Compute the paper's features of sleep: factors of the short-time spectrum.
 
-    Windows of ten seconds that overlap by half, ``log(1 + |f|)`` of their Fourier
-    transforms, and the coefficients of a non-negative matrix factorisation of the
-    result, the best of several random starts (section 4.2 of the paper).
+    The coefficients of a non-negative matrix factorisation of `sleep_spectrogram`, the
+    best of several random starts (section 4.2 of the paper), each with mean zero and
+    variance one. The paper does not say that it standardises; its bandwidth sigma = 1
+    for every recording suggests it.
 
     Parameters
     ----------
-    signal : array-like of shape (n_epochs * 30 * sampling_rate,)
-        The signal in microvolt, finite.
-    sampling_rate : float
-        Samples per second.
-    stages : array-like of shape (n_epochs,)
-        Integer code of each 30 s epoch; negative where there is none. A window at a
-        change of code is dropped.
+    signal, sampling_rate, stages
+        See `sleep_spectrogram`.
     n_factors : int
         Number of factors, the dimension of the features.
     n_starts : int
         Number of random starts; the factorisation with the least error is kept.
-    scaling : {"amplitude", "raw"}
-        How ``|f|`` is scaled, see `sleep_spectrogram`.
-    standardize : bool
-        Whether every feature is brought to mean zero and variance one. The paper does
-        not say; its bandwidth sigma = 1 for every recording suggests such a scale.
     max_iter : int
         Bound on the iterations of one start. A night needs about 1,300.
     random_state : None, int or Generator
@@ -271,8 +238,7 @@ def sleep_nmf_features(
     Returns
     -------
     features : ndarray of shape (n, n_factors)
-        Coefficients of the windows. The factors have Euclidean norm one, which fixes
-        the coefficients' scale, and are ordered by the energy they explain.
+        Coefficients of the windows, ordered by the energy that their factors explain.
     labels : ndarray of shape (n,)
         Stage of each window.
 
@@ -290,7 +256,7 @@ def sleep_nmf_features(
     if n_starts < 1:
         raise ValueError(f"n_starts must be at least 1, got {n_starts}.")
     generator = np.random.default_rng(random_state)
-    spectra, labels = sleep_spectrogram(signal, sampling_rate, stages, scaling=scaling)
+    spectra, labels = sleep_spectrogram(signal, sampling_rate, stages)
     if n_factors > min(spectra.shape):
         raise ValueError(
             f"n_factors must be at most {min(spectra.shape)}, the smaller side of the "
@@ -298,9 +264,7 @@ def sleep_nmf_features(
         )
     seeds = generator.integers(2**32, size=n_starts)
     features, _, _ = factorize(spectra, n_factors, seeds, max_iter)
-    if standardize:
-        features = (features - features.mean(axis=0)) / _or_one(features.std(axis=0))
-    return features, labels
+    return StandardScaler().fit_transform(features), labels
 
 
 def factorize(
@@ -337,33 +301,3 @@ def factorize(
 def _or_one(scales: FloatArray) -> FloatArray:
     """Return the scales with 1 for 0: a factor may vanish where fewer explain all."""
     return np.where(scales > 0.0, scales, 1.0)
-
-
-def _check_recording(
-    signal: ArrayLike, sampling_rate: float, stages: ArrayLike
-) -> tuple[FloatArray, Stages, int]:
-    """Return signal, stages and samples of one epoch, or raise ValueError."""
-    if not sampling_rate > 0:
-        raise ValueError(f"sampling_rate must be positive, got {sampling_rate}.")
-    values = np.asarray(signal, dtype=np.float64)
-    codes = np.asarray(stages)
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise ValueError("signal must be one-dimensional and finite.")
-    if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
-        raise ValueError("stages must be a one-dimensional array of integers.")
-    epoch = round(EPOCH_S * sampling_rate)
-    if len(values) != len(codes) * epoch:
-        raise ValueError(
-            f"signal must have {len(codes) * epoch} samples, {EPOCH_S} s at "
-            f"{sampling_rate} Hz for each of {len(codes)} stages, got {len(values)}."
-        )
-    return values, codes.astype(np.int64), epoch
-
-
-def _within_one_stage(
-    first: NDArray[np.int64], last: NDArray[np.int64], stages: Stages, epoch: int
-) -> NDArray[np.bool_]:
-    """Say of each window, from sample ``first`` to ``last``, if one stage holds it."""
-    n_changes = np.concatenate([[0], np.cumsum(stages[1:] != stages[:-1])])
-    before, after = first // epoch, last // epoch
-    return (n_changes[before] == n_changes[after]) & (stages[before] >= 0)

@@ -70,57 +70,26 @@ __all__ = [
 ]
 
 _MODULES = (
-    "callbacks",
-    "datasets",
-    "density",
-    "estimators",
-    "fitting",
-    "geodesics",
-    "metrics",
-    "plotting",
+    *("callbacks", "datasets", "density", "estimators", "fitting", "geodesics"),
+    *("metrics", "plotting"),
 )
-_SOURCES = {
-    "land.density": ("LogConstant", "log_constant"),
-    "land.estimators": (
-        "LAND",
-        "GeodesicPCA",
-        "LANDClassifier",
-        "LANDMixture",
-        "ModelFileError",
-        "RiemannianKMeans",
-        "Selection",
-        "Standardized",
-        "f_measure",
-        "load",
-        "pairwise_distances",
-        "select",
-    ),
-    "land.geodesics": (
-        "ExpJacobian",
-        "ExpMap",
-        "Geodesic",
-        "LogMap",
-        "exp_jacobian",
-        "exp_log_det",
-        "exp_map",
-        "geodesic",
-        "log_map",
-    ),
-    "land.plotting.page": ("report",),
-}
 # Not in __all__: they need matplotlib, which is optional.
 _FIGURES = ("plotting", "report")
-_SOURCE_OF = {name: source for source, names in _SOURCES.items() for name in names}
+# Where the functions and classes are, what is quickest to import first.
+_PACKAGES = ("land.geodesics", "land.density", "land.estimators")
 
 
 def __getattr__(name: str) -> Any:
     """Import `name` on first use."""
     if name == "__version__":
         value: Any = import_module("importlib.metadata").version("land")
-    elif name in _SOURCE_OF:
-        value = getattr(import_module(_SOURCE_OF[name]), name)
+    elif name == "report":
+        value = import_module("land.plotting.page").report
     elif name in _MODULES:
         value = import_module(f"land.{name}")
+    elif name in __all__:
+        packages = map(import_module, _PACKAGES)
+        value = next(getattr(each, name) for each in packages if name in each.__all__)
     else:
         raise AttributeError(f"module 'land' has no attribute {name!r}")
     globals()[name] = value

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,9 +18,8 @@ FAST = ("--method", "least_squares", "--n-samples", "200", "--tol", "0.05")
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch):
-    """The command keeps no compiled code of its own; errors are as users see them."""
+    """The command keeps no compiled code of its own."""
     monkeypatch.setenv("LAND_NO_CACHE", "1")
-    monkeypatch.delenv("LAND_TRACEBACK", raising=False)
 
 
 @pytest.fixture
@@ -79,31 +77,6 @@ def environment(users_environment, compiled_code):
 def command():
     """How to start the command."""
     return [sys.executable, "-m", "land.cli"]
-
-
-@pytest.fixture(scope="session")
-def start(command, environment):
-    """Run a command in a process of its own, in a folder."""
-
-    def run(arguments, folder, stdin="", **more):
-        return subprocess.run(
-            [*command, *(str(each) for each in arguments)],
-            env=environment | more,
-            cwd=folder,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
-
-
-@pytest.fixture
-def process(start, tmp_path):
-    """Run a command in a process of its own, in an empty folder."""
-    return lambda *arguments, **more: start(arguments, tmp_path, **more)
 
 
 @pytest.fixture(scope="session")

@@ -311,7 +311,7 @@ def test_one_column_is_drawn_in_its_units(tmp_path):
     stored = StoredModel(model, ["a"], None, np.array([50.0]), np.array([4.0]))
     figure = model_figure(stored, "density", 60)
     (ax,) = figure.axes
-    top = np.exp(stored.log_density(50.0 + 4.0 * X, "lebesgue")).max()
+    top = np.exp(stored.in_units().score_samples(50.0 + 4.0 * X)).max()
     share = np.exp(model.score_samples(X)).max() / ax.get_ylim()[1]
     per_unit = float(ax.get_yticklabels()[-1].get_text()) / ax.get_yticks()[-1]
     assert share * ax.get_ylim()[1] * per_unit == pytest.approx(top)

@@ -1,32 +1,19 @@
-"""The command as users start it: one path for each command, and what can go wrong."""
+"""The command as users start it, and what the system can do to it."""
 
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import land
-from land.estimators.files import load_with_extra
 
 FAST = ("--method", "least_squares", "--n-samples", "150", "--tol", "0.1")
-# The paper's steps are small, so that there is time enough between two of them.
-SLOW = ("--optimizer", "paper", "--n-samples", "3000", "--tol", "1e-13")
-
-
-@pytest.fixture(scope="module")
-def script():
-    """The installed script."""
-    found = shutil.which("land", path=str(Path(sys.executable).parent))
-    if found is None:
-        pytest.skip("land is not installed beside this interpreter")
-    return found
 
 
 def test_help_answers_without_mathematics(run_fresh):
@@ -40,7 +27,10 @@ print(sorted(heavy & set(sys.modules)))
     assert run_fresh(program).endswith("\n[]\n")
 
 
-def test_the_script_is_the_command(script, environment):
+def test_the_script_is_the_command(environment):
+    script = shutil.which("land", path=str(Path(sys.executable).parent))
+    if script is None:
+        pytest.skip("land is not installed beside this interpreter")
     done = subprocess.run(
         [script, "--version"],
         env=environment,
@@ -51,233 +41,144 @@ def test_the_script_is_the_command(script, environment):
     assert done.stdout == f"land {land.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["nothing"], ["fit"], ["fit", "x.csv"]])
-def test_usage_errors_are_one_line(process, arguments):
-    done = process(*arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("land: ")
-    assert done.stderr.count("\n") == 1
-    assert "--help" in done.stderr
-
-
-@pytest.fixture(scope="module")
-def done(start, scaled_file, table, tmp_path_factory):
-    """Each command in a process of its own: what it has shown, and written."""
-    folder = tmp_path_factory.mktemp("processes")
-    commands = {
-        "score": ["score", scaled_file, "-"],
-        "predict": ["predict", scaled_file, table, "-o", "out.csv", "--json"],
-        "sample": ["sample", scaled_file, "-n", 3],
-        "info": ["info", scaled_file, "--json", "-q"],
-        "plot": ["plot", scaled_file, "-o", "figure.png", "--kind", "metric"],
-        "select": ["select", table, "-x", "kind", "-k", 1, *FAST, "--json"],
-    }
-    fit = ["fit", table, "-k", 2, "-l", "kind", "-o", "model.land", *FAST]
-    commands["fit"] = fit
-
-    def run(arguments):
-        return start(arguments, folder, stdin=table.read_text())
-
-    with ThreadPoolExecutor(2) as pool:
-        shown = dict(zip(commands, pool.map(run, commands.values()), strict=True))
-    return SimpleNamespace(folder=folder, **shown)
-
-
-def test_compiled_code_is_kept_in_the_users_cache_folder(
-    command, users_environment, table, tmp_path
-):
-    fit = ["fit", str(table), "-x", "kind", "-o", "model.land", *FAST]
+def test_from_standard_input_to_a_model(command, users_environment, table, tmp_path):
+    """What is compiled is kept in the user's cache folder."""
+    fit = ["fit", "-", "-x", "kind", "-o", "model.land", *FAST]
     # Where space is nearly flat, little is compiled.
-    fit += ["--standardize", "--sigma", "1", "--rho", "10", "-q"]
+    fit += ["--standardize", "--sigma", "1", "--rho", "10"]
     done = subprocess.run(
         [*command, *fit],
         env=users_environment,
         cwd=tmp_path,
+        input=table.read_text(),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "LAND, 1 component; columns across, up (standardised)" in done.stdout
+    assert done.stderr.startswith("reading -\n40 rows, columns across, up\n")
+    assert isinstance(land.load(tmp_path / "model.land"), land.Standardized)
     (cached,) = (Path(users_environment["XDG_CACHE_HOME"]) / "land").iterdir()
     assert list(cached.glob("*-cache"))
 
 
-def test_fit_in_a_process(done):
-    assert done.fit.returncode == 0, done.fit.stderr
-    assert "F-measure against kind" in done.fit.stdout
-    assert "reading" in done.fit.stderr
-    assert load_with_extra(done.folder / "model.land")[1]["label"] == "kind"
+@pytest.mark.parametrize("arguments", [[], ["nothing"], ["fit"], ["fit", "x.csv"]])
+def test_usage_errors_are_one_line(cli, arguments):
+    done = cli(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("land: ")
+    assert done.err.count("\n") == 1
+    assert "--help" in done.err
 
 
-def test_score_in_a_process(done):
-    assert done.score.returncode == 0, done.score.stderr
-    assert done.score.stdout.startswith("row,kind,log_density\n1,high,")
-    assert done.score.stdout.count("\n") == 41
+def test_a_traceback_if_asked(cli, fails):
+    assert "none.csv: No such file" in fails("fit", "none.csv", "-o", "m")
+    done = cli("fit", "none.csv", "-o", "m", "--traceback")
+    assert done.code == 1
+    assert "Traceback" in done.err
+    assert done.err.splitlines()[-1].startswith("land: none.csv")
 
 
-def test_predict_in_a_process(done, result):
-    assert result(done.predict.stdout)["output"] == "out.csv"
-    assert (done.folder / "out.csv").read_text().startswith("row,kind,component,")
-
-
-def test_samples_are_those_of_this_process(done, cli, scaled_file):
-    assert done.sample.stdout.startswith("across,up,component\n")
-    assert done.sample.stdout == cli("sample", scaled_file, "-n", 3).out
-
-
-def test_info_in_a_process(done, result):
-    assert result(done.info.stdout)["components"] == 2
-
-
-def test_plot_in_a_process(done):
-    assert done.plot.returncode == 0, done.plot.stderr
-    assert (done.folder / "figure.png").stat().st_size > 1000
-
-
-def test_select_in_a_process(done, result):
-    assert done.select.returncode == 0, done.select.stderr
-    assert len(result(done.select.stdout)["table"]) == 1
-
-
-def test_reproduce_in_a_process(process):
-    """From any folder: a checkout is found by where land is."""
-    done = process("reproduce", "--list")
-    assert done.returncode == 0, done.stderr
-    assert "geodesics" in done.stdout
-    assert process("reproduce", "nothing").returncode == 2
-
-
-def test_demo_needs_a_folder_it_can_make(process):
-    done = process("demo", "-o", "/dev/null/folder")
-    assert done.returncode == 1
-    assert done.stderr.startswith("land: /dev/null")
-    assert done.stderr.count("\n") == 1
-
-
-ERRORS = {
-    "missing": (["fit", "none.csv", "-o", "m"], "none.csv: no such file"),
-    "empty": (["fit", "empty.csv", "-o", "m"], "empty.csv: the file is empty"),
-    "columns": (["fit", "data.csv", "-c", "z", "-o", "m"], "no column 'z'"),
-    "no model": (["score", "data.csv", "data.csv"], "is not a land model file"),
-    "no folder": (["fit", "data.csv", "-o", "none/m"], "there is no folder"),
-}
-
-
-@pytest.mark.parametrize("case", ERRORS)
-def test_errors_are_one_line(process, tmp_path, case):
-    (tmp_path / "empty.csv").write_text("")
-    (tmp_path / "data.csv").write_text("a,b\n1,2\n2,1\n3,3\n")
-    arguments, message = ERRORS[case]
-    # A cache folder that cannot be used is not worth a word.
-    done = process(*arguments, "-q", XDG_CACHE_HOME="/proc/none")
-    assert done.returncode == 1, done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("land: ")
-    assert message in done.stderr
-    assert done.stdout == ""
+def test_demo_needs_a_folder_it_can_make(fails):
+    assert fails("demo", "-o", "/dev/null/folder").startswith("land: /dev/null")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write")
-def test_a_read_only_folder(process, tmp_path):
-    (tmp_path / "data.csv").write_text("a,b\n1,2\n2,1\n3,3\n")
+def test_a_read_only_folder(fails, tmp_path):
     (tmp_path / "closed").mkdir(mode=0o500)
-    done = process("fit", "data.csv", "-o", "closed/m", "-q")
-    assert done.returncode == 1
-    assert "the folder is read-only" in done.stderr
+    assert "is read-only" in fails("fit", "data.csv", "-o", tmp_path / "closed" / "m")
 
 
-def test_a_traceback_if_asked(process):
-    done = process("fit", "none.csv", "-o", "m", "--traceback")
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("land: none.csv")
-    done = process("fit", "none.csv", "-o", "m", LAND_TRACEBACK="1")
-    assert "Traceback" in done.stderr
+@pytest.fixture
+def listing(command, environment, tmp_path):
+    """Run a quick command, from a folder that is no checkout; its code and messages."""
 
-
-# What is printed where nothing can be: of the command that takes least time.
-PRINTING = ("reproduce", "--list")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
-def test_a_full_disk(command, environment):
-    """As standard output only: root could replace the device by a file."""
-    with Path("/dev/full").open("w") as full:
+    def run(stdout):
         done = subprocess.run(
-            [*command, *PRINTING],
+            [*command, "reproduce", "--list"],
             env=environment,
-            stdout=full,
+            cwd=tmp_path,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    assert done.returncode == 1
-    assert done.stderr == "land: No space left on device\n"
+        return done.returncode, done.stderr
+
+    return run
 
 
-def test_a_reader_that_leaves_early(command, environment):
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+def test_a_full_disk(listing):
+    """As standard output only: root could replace the device by a file."""
+    with Path("/dev/full").open("w") as full:
+        assert listing(full) == (1, "land: No space left on device\n")
+
+
+def test_a_reader_that_leaves_early(listing):
     read_end, write_end = os.pipe()
     os.close(read_end)
-    done = subprocess.run(
-        [*command, *PRINTING],
-        env=environment,
-        stdout=write_end,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    assert listing(write_end) == (141, "")
     os.close(write_end)
-    assert done.returncode == 141
-    assert done.stderr == ""
+
+
+@pytest.fixture
+def long_fit(in_units, tmp_path):
+    """Arguments of a fit of many steps, without those for its output."""
+    X = (in_units - in_units.mean(axis=0)) / in_units.std(axis=0)
+    np.savetxt(tmp_path / "data.csv", X, delimiter=",", header="x,y", comments="")
+    fit = ["fit", "data.csv", "-k", "2", "--sigma", "0.5", "--rho", "0.3"]
+    return [*fit, "--n-samples", "200", "--tol", "1e-9"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_in_mid_fit(command, environment, table, in_units, tmp_path):
-    """Ctrl-C after a step: the model so far is in the file."""
-    shutil.copy(table, tmp_path / "data.csv")
-    arguments = ["fit", "data.csv", "-x", "kind", "--standardize", "-o", "model.land"]
-    with subprocess.Popen(
-        [*command, *arguments, *SLOW],
+def test_an_interrupted_fit_goes_on_to_the_same_model(
+    cli, fails, long_fit, command, environment, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    kept = tmp_path / "model.land.checkpoint"
+    running = subprocess.Popen(
+        [*command, *long_fit, "-o", "model.land"],
         env=environment,
-        cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as running:
-        try:
-            assert running.stderr.readline() == "reading data.csv\n"
-            lines = iter(running.stderr.readline, "")
-            assert any(line.startswith("  fitting: step") for line in lines)
-            running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=60)
-        finally:
-            running.kill()
-    assert running.returncode == 130, err
-    assert "land: warning: the fit was interrupted" in err
-    assert "land: interrupted; the model so far is in model.land" in err
-    assert "Traceback" not in err
-    assert "interrupted after" in out
-    model, extra = load_with_extra(tmp_path / "model.land")
-    assert model.interrupted_ is True
-    points = (in_units - extra["center"]) / extra["scale"]
-    assert np.all(np.isfinite(model.score_samples(points)))
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_before_the_fit(command, environment, tmp_path):
-    """Nothing is there to be kept."""
-    running = subprocess.Popen(
-        [*command, "fit", "-", "-o", "model.land"],
-        env=environment,
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
     )
-    assert running.stderr.readline() == "reading -\n"
-    running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert err == "land: interrupted\n"
-    assert list(tmp_path.iterdir()) == []
+    try:
+        while not kept.exists() and running.poll() is None:
+            time.sleep(0.005)
+        running.send_signal(signal.SIGINT)
+        out, messages = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130, messages
+    assert "land: interrupted; the model so far is in model.land; --resume" in messages
+    assert "Traceback" not in messages
+    assert "interrupted after" in out
+    assert land.load("model.land").interrupted_
+    message = fails(*long_fit, "-o", "model.land")
+    assert "holds the progress of a fit that has not ended; --resume" in message
+
+    assert cli(*long_fit, "-o", "model.land", "--resume").code == 0
+    assert not kept.exists()
+    assert cli(*long_fit, "-o", "whole.land").code == 0
+    model, whole = land.load("model.land"), land.load("whole.land")
+    assert not model.interrupted_
+    assert model.n_iter_ == whole.n_iter_
+    for each in ("means_", "covariances_", "weights_", "log_constants_"):
+        np.testing.assert_array_equal(getattr(model, each), getattr(whole, each))
+
+
+def test_without_a_checkpoint_a_fit_starts_anew(cli, table, tmp_path):
+    fit = ("fit", table, "-x", "kind", "-o", tmp_path / "new.land", *FAST)
+    done = cli(*fit, "--resume")
+    assert done.code == 0
+    assert "fitting from the start" in done.err
+    assert not (tmp_path / "new.land.checkpoint").exists()
+
+
+@pytest.mark.parametrize("extra", [("--n-init", "2"), ("-o", "/dev/null")])
+def test_fits_that_cannot_be_resumed(fails, table, tmp_path, extra):
+    fit = ("fit", table, "-o", tmp_path / "a.land", "--resume", "-k", 2)
+    assert "--resume needs" in fails(*fit, *extra, code=2)

@@ -51,34 +51,10 @@ def candidates(*values):
     return [common | {"n_components": k, "bic": b} for k, b in enumerate(values, 1)]
 
 
-def test_select_tells_when_the_best_is_the_last():
-    rows = candidates(7.0, 6.0, 5.0)
-    assert "3 is the most that was tried" in select_text(rows, rows[2], "bic")
-    rows = candidates(7.0, 5.0, 6.0)
-    assert "most that was tried" not in select_text(rows, rows[1], "bic")
-    rows = candidates(7.0)
-    assert "most that was tried" not in select_text(rows, rows[0], "bic")
-
-
-def test_select_tells_when_fewer_would_do():
-    rows = candidates(7.0, 6.0, 4.5)
-    text = select_text(rows, rows[2], "bic")
-    assert "2 components would do nearly as well" in text
-    rows = candidates(7.0, 4.0, 5.5)
-    assert "nearly as well" not in select_text(rows, rows[1], "bic")
-
-
 def test_select_shows_what_failed():
     first, second = candidates(7.0, float("nan"))
     text = select_text([first, second | {"error": "ValueError: no"}], first, "bic")
     assert "ValueError: no" in text.splitlines()[2]
-
-
-def test_select_tells_when_held_out_rows_disagree():
-    _, first, second = candidates(9.0, 7.0, 5.0)
-    rows = [first | {"held_out": -1.0}, second | {"held_out": -2.0}]
-    assert "held-out rows prefer 2, sigma 0.5" in select_text(rows, rows[1], "bic")
-    assert "prefer" not in select_text(rows, rows[0], "bic")
 
 
 def test_select_that_is_interrupted_chooses_among_the_rest(

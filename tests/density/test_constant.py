@@ -171,7 +171,7 @@ def test_on_a_line():
 @pytest.fixture(scope="module")
 def arc():
     data = land.datasets.make_half_ellipse(random_state=0)
-    metric = LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
+    metric = LocalDiagonalMetric(data, sigma=0.3, rho=0.1).tabulated()
     mean = data[np.argmin(np.linalg.norm(data - [0.0, 1.5], axis=1))]
     return metric, mean, np.diag([0.64, 0.0225])
 
@@ -185,7 +185,7 @@ def test_lattices_agree_with_plain_monte_carlo(arc, volume):
 
 
 def test_lattices_beat_plain_monte_carlo_with_fewer_maps(arc):
-    truth = land.log_constant(*arc, n_samples=8 * 1024, random_state=9).value
+    truth = land.log_constant(*arc, n_samples=4 * 1024, random_state=9).value
     found = [land.log_constant(*arc, random_state=seed) for seed in range(2)]
     errors = np.array([each.value for each in found]) - truth
     plain = land.log_constant(*arc, random_state=0, method="monte_carlo")
@@ -194,7 +194,10 @@ def test_lattices_beat_plain_monte_carlo_with_fewer_maps(arc):
 
 
 def test_same_seed_same_value(arc):
-    values = [land.log_constant(*arc, random_state=seed).value for seed in (3, 3, 4)]
+    values = [
+        land.log_constant(*arc, n_samples=300, random_state=seed).value
+        for seed in (3, 3, 4)
+    ]
     assert values[0] == values[1] != values[2]
 
 

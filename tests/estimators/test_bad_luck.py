@@ -77,8 +77,3 @@ def test_warnings_point_to_the_call_of_fit(cloud, text):
     with pytest.warns(UserWarning, match=text) as caught:
         WARN[text].fit(data)
     assert {each.filename for each in caught} == {__file__}
-
-
-def test_ordinary_sigma_raises_no_warning(arc):
-    model = land.LAND(sigma=0.5, method="least_squares", **FAST).fit(arc)
-    assert model.converged_

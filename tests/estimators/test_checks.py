@@ -1,70 +1,71 @@
-"""scikit-learn's own checks: all of them pass."""
+"""scikit-learn's own checks: all of them pass, in flat space of any dimension."""
 
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import land
+from land.metrics import EuclideanMetric
 
-# A rho of the user's own: the metric is not compared with the flat one, and is smooth.
-FAST = {"rho": 1.0, "n_samples": 100, "max_iter": 2}
 
-# They fit in 4 to 30 dimensions, where the exact constant takes minutes. What they
-# check happens before a method begins, and all of them check RiemannianKMeans.
-MANY_DIMENSIONS = {
-    "check_dtype_object",
-    "check_estimators_dtypes",
-    "check_n_features_in_after_fitting",
-    "check_pipeline_consistency",
-    "check_positive_only_tag_during_fit",
-    "check_sample_weight_equivalence_on_dense_data",
-}
-# Runs where SCIPY_ARRAY_API is set; the estimators make no claim about such arrays.
-NOT_CLAIMED = {"check_array_api_input"}
+class Flat:
+    """Learns a metric, and then uses another, for which nothing has to be compiled."""
+
+    def _learn_metric(self, data):
+        super()._learn_metric(data)
+        return EuclideanMetric(data.shape[1])
+
+
+class FlatLAND(Flat, land.LAND): ...
+
+
+class FlatMixture(Flat, land.LANDMixture): ...
+
+
+class FlatKMeans(Flat, land.RiemannianKMeans): ...
+
+
+class FlatPCA(Flat, land.GeodesicPCA): ...
+
+
+class FlatClassifier(land.LANDClassifier):
+    """Its distributions are given the metric."""
+
+    def fit(self, X, y):
+        given = self.metric
+        try:
+            return super().fit(X, y)
+        finally:
+            self.metric = given
+
+    def _check_priors(self, shares):
+        self.metric = EuclideanMetric(self.n_features_in_)  # the columns are known now
+        return super()._check_priors(shares)
+
+
+QUICK = {"n_samples": 100, "rho": 1.0}
+FLAT = [
+    FlatLAND(**QUICK),
+    FlatMixture(2, **QUICK),
+    FlatMixture(2, method="least_squares", **QUICK),
+    FlatKMeans(2, max_iter=2),
+    FlatPCA(1),
+    FlatClassifier(covariance="diag"),
+]
 
 
 def expected_to_fail(estimator):
-    if isinstance(estimator, land.LANDMixture):
+    if isinstance(estimator, (land.LANDMixture, land.RiemannianKMeans)):
         reason = "the first clusters are those of repeated rows, not of weighted ones"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}
 
 
-def checks(*estimators, many_dimensions=False):
-    """Parametrise a test with estimators and checks that go together."""
-    cases = []
-    for estimator in estimators:
-        failing = expected_to_fail(estimator)
-        for case, check in estimator_checks_generator(estimator):
-            name = check.func.__name__
-            if name in NOT_CLAIMED or (name in MANY_DIMENSIONS) != many_dimensions:
-                continue
-            marks = [pytest.mark.xfail(reason=failing[name])] if name in failing else []
-            options = ",".join(f"{k}={v}" for k, v in check.keywords.items())
-            label = f"{type(estimator).__name__}-{estimator.method}-{name}({options})"
-            cases.append(pytest.param(case, check, id=label, marks=marks))
-    return pytest.mark.parametrize(("estimator", "check"), cases)
-
-
-@pytest.mark.filterwarnings("ignore:the fit did not converge")
-@checks(land.LAND(**FAST), land.LANDMixture(2, method="least_squares", **FAST))
-def test_scikit_learn(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:the fit did not converge")
-@checks(land.LAND(method="least_squares", **FAST), land.LANDMixture(2, **FAST))
-def test_scikit_learn_by_the_other_method(estimator, check):
-    check(estimator)
-
-
-# The check of weights has more columns than rows, and a UserWarning is due.
+# Some checks have more columns than rows, or more clusters than there are.
 @pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
-@pytest.mark.nightly
-@checks(
-    land.LAND(method="least_squares", covariance_type="spherical", **FAST),
-    land.LANDMixture(2, method="least_squares", covariance_type="spherical", **FAST),
-    many_dimensions=True,
-)
-def test_scikit_learn_in_many_dimensions(estimator, check):
+@pytest.mark.filterwarnings("ignore:X is constant in column:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* clusters are empty:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.* have lost their data:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.* did not converge within")
+@parametrize_with_checks(FLAT, expected_failed_checks=expected_to_fail)
+def test_scikit_learn(estimator, check):
     check(estimator)

@@ -8,7 +8,6 @@ from sklearn.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import land
 from land.metrics import EuclideanMetric
@@ -149,22 +148,3 @@ def test_columns_have_names(classes):
     assert model.feature_names_in_.tolist() == ["east", "north"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["north", "east"]])
-
-
-class FlatClassifier(land.LANDClassifier):
-    """In flat space of any dimension, where nothing has to be compiled anew."""
-
-    def fit(self, X, y):
-        given, columns = self.metric, np.asarray(X).shape[1:] or (1,)
-        self.metric = EuclideanMetric(max(columns[0], 1))
-        try:
-            return super().fit(X, y)
-        finally:
-            self.metric = given
-
-
-@pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
-@pytest.mark.filterwarnings("ignore:X is constant in column:UserWarning")
-@parametrize_with_checks([FlatClassifier(covariance="diag")])
-def test_scikit_learn(estimator, check):
-    check(estimator)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import land
 from land.metrics import EuclideanMetric
@@ -95,30 +94,6 @@ def test_bad_parameters(clusters):
         land.RiemannianKMeans(3, metric=EuclideanMetric(2), random_state=0).fit(
             np.repeat(clusters[:2], 2, axis=0)
         )
-
-
-class FlatKMeans(land.RiemannianKMeans):
-    """In flat space of any dimension, where nothing has to be compiled anew."""
-
-    def _learn_metric(self, data):
-        super()._learn_metric(data)
-        return EuclideanMetric(data.shape[1])
-
-
-# The check of weights has more columns than rows, and a UserWarning is due.
-@pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
-@pytest.mark.filterwarnings("ignore:.* clusters are empty:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:the clusters did not converge")
-@parametrize_with_checks(
-    [FlatKMeans(2, max_iter=2)],
-    expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": (
-            "the same seed draws other first centres from repeated rows"
-        ),
-    },
-)
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_clusters_that_have_not_converged_say_so(moons):

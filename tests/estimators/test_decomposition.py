@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import land
 from land.metrics import EuclideanMetric, FunctionMetric
@@ -94,17 +93,3 @@ def test_a_fit_that_has_not_converged_says_so(arc):
     with pytest.warns(ConvergenceWarning, match="did not converge within 1 steps"):
         model.fit(arc)
     assert not model.converged_
-
-
-class FlatPCA(land.GeodesicPCA):
-    """In flat space of any dimension, where nothing has to be compiled anew."""
-
-    def _learn_metric(self, data):
-        super()._learn_metric(data)
-        return EuclideanMetric(data.shape[1])
-
-
-@pytest.mark.filterwarnings("ignore:X has .* rows for:UserWarning")
-@parametrize_with_checks([FlatPCA(1)])
-def test_scikit_learn(estimator, check):
-    check(estimator)

@@ -79,14 +79,6 @@ def test_mixtures_of_earlier_files_had_an_optimizer(moons_mixture, tmp_path):
     assert loaded.get_params() == moons_mixture.get_params()
 
 
-def test_clusters_come_back_bit_for_bit(moons_clusters, moons, tmp_path):
-    moons_clusters.save(tmp_path / "model")
-    loaded = land.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict(moons), moons_clusters.predict(moons))
-    np.testing.assert_array_equal(loaded.labels_, moons_clusters.labels_)
-    assert loaded.labels_.dtype == moons_clusters.labels_.dtype
-
-
 @pytest.mark.parametrize("name", ["arc_model", "moons_mixture", "moons_clusters"])
 def test_every_attribute_survives(name, request, tmp_path):
     """A new fitted attribute must be added to land.estimators.files."""

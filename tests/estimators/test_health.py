@@ -63,8 +63,3 @@ def test_a_constant_that_is_hardly_known(flat, cloud):
     ((line, category),) = findings(Outcome(snapshot, True), problem, weights, flat)
     assert line.startswith("log densities are uncertain by 0.2")
     assert category is None
-
-
-def test_the_verdict_is_kept_in_files(smooth_model, tmp_path):
-    smooth_model.save(tmp_path / "model")
-    assert land.load(tmp_path / "model").health_ == smooth_model.health_ != []

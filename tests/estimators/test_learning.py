@@ -37,7 +37,7 @@ def test_the_flat_metric_is_a_candidate(learned):
 
 
 def test_a_normal_cloud_stays_flat():
-    X = np.random.default_rng(0).normal(size=(60, 2))
+    X = np.random.default_rng(0).normal(size=(40, 2))
     model = land.LAND(rho="learn", n_samples=300, random_state=0).fit(X)
     assert model.sigma_ == model.rho_ == np.inf
     assert len(model.learning_) > 2
@@ -49,14 +49,14 @@ def test_a_normal_cloud_stays_flat():
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 2))
-    score = learning._Trials.score
+    score = learning._Search.score
 
-    def interrupted(trials, place):
-        if len(trials.rows) == 1:
+    def interrupted(search, place):
+        if len(search.found) == 1:
             raise KeyboardInterrupt
-        return score(trials, place)
+        return score(search, place)
 
-    monkeypatch.setattr(learning._Trials, "score", interrupted)
+    monkeypatch.setattr(learning._Search, "score", interrupted)
     model = land.LAND("learn", random_state=0).fit(X)
     assert [row["chosen"] for row in model.learning_] == [True]
 

@@ -1,7 +1,6 @@
 """Many rows: chunks change neither the results nor the memory that they take."""
 
 import json
-from functools import partial
 
 import numpy as np
 import pytest
@@ -57,23 +56,6 @@ def test_scores_do_not_depend_on_chunks(arc_model, arc, monkeypatch):
     parts = [arc_model.score_samples(arc), arc_model.tangents(arc)]
     for value, other in zip(parts, whole, strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-5)
-
-
-def test_clusters_do_not_depend_on_chunks(
-    moons, moons_mixture, moons_clusters, monkeypatch
-):
-    functions = [
-        moons_mixture.score_samples,
-        partial(moons_mixture.score_samples, measure="riemannian"),
-        moons_mixture.predict_proba,
-        moons_mixture.predict,
-        moons_clusters.transform,
-        moons_clusters.predict,
-    ]
-    whole = [function(moons) for function in functions]
-    monkeypatch.setattr(scoring, "CHUNK_ROWS", 8)
-    for function, value in zip(functions, whole, strict=True):
-        np.testing.assert_allclose(function(moons), value, rtol=1e-4, atol=1e-5)
 
 
 PROGRAM = """

@@ -2,22 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 from sklearn.base import clone
-from sklearn.mixture import GaussianMixture
 
 import land
 from land.metrics import EuclideanMetric
 
 FAST = {"n_samples": 500, "random_state": 0}
-
-
-def test_flat_space_gives_mean_and_covariance(flat, cloud):
-    assert flat.converged_
-    np.testing.assert_allclose(flat.mean_, cloud.mean(axis=0), atol=1e-4)
-    truth = np.cov(cloud.T, bias=True)
-    np.testing.assert_allclose(flat.covariance_, truth, rtol=1e-4)
-    np.testing.assert_allclose(flat.precision_ @ flat.covariance_, np.eye(2), atol=1e-9)
 
 
 def test_a_line_gives_mean_and_variance(cloud):
@@ -27,26 +17,12 @@ def test_a_line_gives_mean_and_variance(cloud):
     np.testing.assert_allclose(model.covariance_, np.cov(line.T, bias=True), rtol=1e-4)
 
 
-def test_flat_space_gives_the_normal_density(flat, cloud):
-    normal = multivariate_normal(cloud.mean(axis=0), np.cov(cloud.T, bias=True))
-    np.testing.assert_allclose(
-        flat.score_samples(cloud), normal.logpdf(cloud), atol=1e-3
-    )
-    assert flat.score(cloud) == pytest.approx(normal.logpdf(cloud).mean(), abs=1e-4)
-
-
 def test_measures_agree_in_flat_space(flat, cloud):
     np.testing.assert_allclose(
         flat.score_samples(cloud, "riemannian"),
         flat.score_samples(cloud, "lebesgue"),
         atol=1e-6,
     )
-
-
-def test_information_criteria_are_those_of_a_mixture_of_one(flat, cloud):
-    mixture = GaussianMixture(1, reg_covar=0.0).fit(cloud)
-    assert flat.aic(cloud) == pytest.approx(mixture.aic(cloud), rel=1e-4)
-    assert flat.bic(cloud) == pytest.approx(mixture.bic(cloud), rel=1e-4)
 
 
 @pytest.mark.parametrize("method", ["ml", "least_squares"])
@@ -107,7 +83,6 @@ def test_objective_at_the_optimum_is_no_worse_than_least_squares(arc_model, arc_
 @pytest.mark.parametrize(
     ("name", "c"),
     [
-        ("arc_model", 1e3),
         ("arc_means", 1e6),
         ("arc_means", 1e-6),
         pytest.param("arc_model", 1e6, marks=pytest.mark.nightly),

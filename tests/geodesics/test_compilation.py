@@ -10,11 +10,11 @@ PROGRAMS = {"jit(_tensor_batch)", "jit(_forces)", "jit(_jet_batch)"}
 
 SHARED = """
 rng = np.random.default_rng(0)
-data = land.datasets.make_half_ellipse(300, n_centers=None, random_state=0)
-metric = land.metrics.LocalDiagonalMetric(data, sigma=0.3, rho=1e-3)
+data = land.datasets.make_half_ellipse(180, n_centers=None, random_state=0)
+metric = land.metrics.LocalDiagonalMetric(data, sigma=0.4, rho=0.1)
 base = np.array([0.1, 1.5])
-others = land.datasets.make_half_ellipse(310, n_centers=None, random_state=1)
-similar = land.metrics.LocalDiagonalMetric(others, sigma=0.31, rho=1.1e-3)
+others = land.datasets.make_half_ellipse(190, n_centers=None, random_state=1)
+similar = land.metrics.LocalDiagonalMetric(others, sigma=0.41, rho=0.11)
 tangents = 0.5 * rng.standard_normal((3000, 2))
 """
 
@@ -22,8 +22,8 @@ MAPS = """
 counts["log"] = count(land.log_map, metric, base, data)
 counts["exp"] = count(land.exp_map, metric, base, tangents)
 counts["few"] = count(land.log_map, metric, base, data[:1])
-for n in (301, 17, 2, 100, 299):
-    counts[n] = count(land.log_map, metric, base, data[rng.integers(0, 300, n)])
+for n in (181, 17, 2):
+    counts[n] = count(land.log_map, metric, base, data[rng.integers(0, 180, n)])
     counts[n, "exp"] = count(land.exp_map, metric, base, tangents[:n])
 counts["similar"] = count(land.log_map, similar, base, data)
 counts["tol"] = count(land.log_map, metric, base, data[:17], tol=2e-6, max_iter=400)
@@ -32,10 +32,10 @@ counts = {str(name): value for name, value in counts.items()}
 """
 
 FIT = """
-smooth = {"sigma": 0.4, "rho": 1.0, "n_samples": 300}
+smooth = {"sigma": 0.4, "rho": 1.0, "n_samples": 100}
 model = land.LAND(**smooth, random_state=0)
-counts["fit"] = count(model.fit, data[:120])
-counts["second"] = count(land.LAND(**smooth, random_state=1).fit, others[:125])
+counts["fit"] = count(model.fit, data[:110])
+counts["second"] = count(land.LAND(**smooth, random_state=1).fit, others[:115])
 counts["score"] = count(model.score_samples, others)
 counts["sample"] = count(model.sample, 50)
 """

@@ -77,8 +77,8 @@ def test_landmarks_are_as_dense_as_the_resolution():
     assert len(small) == 2000
 
 
-def test_a_million_landmarks_stay_bounded():
-    points = 2000.0 * np.random.default_rng(2).random((1_000_000, 2))
+def test_many_landmarks_stay_bounded():
+    points = 2000.0 * np.random.default_rng(2).random((200_000, 2))
     chosen = _one_per_cell(points, 1.0)
     assert 5000 < len(chosen) <= 20_000
     assert len(np.unique(chosen)) == len(chosen)

@@ -37,7 +37,7 @@ print(json.dumps([start, few, peak()]))
 CASES = {
     "tensors": ("lambda n: metric.log_volume(rows[:n])", 8192, 60_000, 1800),
     "exp": ("lambda n: land.exp_map(metric, base, rows[:n] - base)", 1100, 9000, 270),
-    "log": ("lambda n: land.log_map(metric, base, rows[:n])", 300, 2000, 970),
+    "log": ("lambda n: land.log_map(metric, base, rows[:n])", 300, 1300, 630),
 }
 
 

@@ -11,7 +11,6 @@ from land.metrics import (
     FunctionMetric,
     LocalDiagonalMetric,
     LocalFullMetric,
-    Metric,
 )
 
 SIGMA, RHO = 0.8, 0.05
@@ -32,25 +31,35 @@ def full(x):
     return jnp.eye(len(x)) + ways @ ways.T
 
 
-METRICS = {
-    "full sum": learned,
-    "full covariance": lambda dim: learned(dim, LocalFullMetric),
-    "density": lambda dim: learned(dim, DensityMetric),
-    "table": lambda dim: learned(dim).tabulated(),
-    "table of full covariance": lambda dim: learned(dim, LocalFullMetric).tabulated(),
-    "table of density": lambda dim: learned(dim, DensityMetric).tabulated(),
-    "diagonal function": lambda dim: FunctionMetric(diagonal, dim),
-    "full function": lambda dim: FunctionMetric(full, dim),
+KINDS = {
+    "diagonal": LocalDiagonalMetric,
+    "full": LocalFullMetric,
+    "density": DensityMetric,
 }
-# Tables are of the plane.
-DIMENSIONS = {
-    name: (2,) if name.startswith("table") else (1, 2, 3, 5) for name in METRICS
-}
-DIMENSIONS |= {"full covariance": (1, 3), "density": (1, 3)}
-CASES = [(name, dim) for name in METRICS for dim in DIMENSIONS[name]]
-CASES += [("full sum", 7)]  # beyond the closed form
 
 
+def formula(name, data):
+    """The tensor at one point, as printed."""
+
+    def tensor(x):
+        offsets = data - x
+        weights = jnp.exp(-0.5 * jnp.sum(offsets**2, axis=1) / SIGMA**2)
+        if name == "diagonal":
+            return 1.0 / (weights @ offsets**2 + RHO)
+        if name == "density":
+            return 1.0 / (SIGMA**2 * jnp.sum(weights) + RHO) * jnp.ones_like(x)
+        full = (weights * offsets.T) @ offsets
+        return jnp.linalg.inv(full + RHO * jnp.eye(len(x)))
+
+    return tensor
+
+
+# Diagonal ones beyond the closed form too.
+CASES = [("diagonal", dim) for dim in (1, 2, 3, 5, 7)] + [("full", 1), ("full", 3)]
+CASES += [("density", 1), ("density", 3)]
+
+
+@jax.jit(static_argnums=0)
 def by_jacfwd(function, points):
     """A function of one point and its derivatives, their coordinates in front."""
 
@@ -60,11 +69,6 @@ def by_jacfwd(function, points):
         return function(x), jnp.moveaxis(slopes(x), -1, 0), there
 
     return jax.vmap(jet)(points)
-
-
-def of_batch(metric, points):
-    """Derivatives of what the batched function makes of single points."""
-    return by_jacfwd(lambda x: metric.tensor_batch(x[None])[0], points)
 
 
 def points_for(dim, n=50):
@@ -79,38 +83,44 @@ def assert_same(found, expected, relative):
         np.testing.assert_allclose(part, exact, rtol=0, atol=bound * np.ptp(exact))
 
 
-@pytest.mark.parametrize(("name", "dim"), CASES)
-def test_jets_are_derivatives_of_the_tensors(name, dim):
-    metric, points = METRICS[name](dim), points_for(dim)
+def assert_jets(metric, function, bounds):
+    points = points_for(metric.dim)
     with jax.enable_x64(True):
-        expected = jax.jit(of_batch)(metric, points)
-    assert_same(metric.host_jets(points), expected, (1e-11, 1e-11, 1e-10))
+        expected = by_jacfwd(function, points)
+    assert_same(metric.host_jets(points), expected, bounds)
 
 
 @pytest.mark.parametrize(("name", "dim"), CASES)
 def test_jets_are_derivatives_of_the_formula(name, dim):
-    """For one point and as printed, also where a closed form takes its place."""
-    metric, points = METRICS[name](dim), points_for(dim)
-    with jax.enable_x64(True):
-        expected = by_jacfwd(metric.tensor_at, points)
-        generic = [np.asarray(each) for each in Metric.jet_batch(metric, points)]
-    bounds = (1e-9, 1e-7, 1e-5) if name.startswith("table") else (1e-11, 1e-10, 1e-10)
-    assert_same(generic, expected, (1e-13, 1e-13, 1e-13))
-    assert_same(metric.host_jets(points), expected, bounds)
+    metric = learned(dim, KINDS[name])
+    assert_jets(metric, formula(name, metric.data), (1e-11, 1e-10, 1e-10))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_jets_from_tables(name):
+    metric = learned(2, KINDS[name]).tabulated()
+    assert metric.is_tabulated
+    assert_jets(metric, formula(name, metric.data), (1e-9, 1e-7, 1e-5))
+
+
+@pytest.mark.parametrize("fn", [diagonal, full])
+@pytest.mark.parametrize("dim", [1, 3])
+def test_jets_of_functions(fn, dim):
+    assert_jets(FunctionMetric(fn, dim), fn, (1e-13, 1e-13, 1e-13))
 
 
 @pytest.mark.parametrize("tabulated", [False, True])
 def test_far_away_nothing_changes(tabulated):
-    metric = METRICS["table" if tabulated else "full sum"](2)
+    metric = learned(2).tabulated() if tabulated else learned(2)
     tensors, slopes, bends = metric.host_jets(np.array([[1e3, 0.0], [3.0, -1e8]]))
     np.testing.assert_array_equal(tensors, 1.0 / RHO)
     assert not slopes.any()
     assert not bends.any()
 
 
-@pytest.mark.parametrize("name", ["full sum", "full function"])
-def test_blocks_are_put_together_again(name):
-    metric, points = METRICS[name](2), points_for(2, 1500)
+@pytest.mark.parametrize("metric", [learned(2), FunctionMetric(full, 2)], ids=repr)
+def test_blocks_are_put_together_again(metric):
+    points = points_for(2, 1500)
     alone = metric.host_jets(points[-1:])
     for many, one in zip(metric.host_jets(points), alone, strict=True):
         assert len(many) == 1500

@@ -1,7 +1,6 @@
 """Learned metrics against their formulas, written out in NumPy, and their laws."""
 
 import pickle
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +15,9 @@ import land
 from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
 
 KINDS = [LocalDiagonalMetric, LocalFullMetric, DensityMetric]
-# Both ways to the derivative (third moments up to 6 dimensions, reverse mode above).
-CASES = [(LocalDiagonalMetric, dim) for dim in (1, 2, 3, 6, 7, 50)]
-CASES += [(kind, dim) for kind in KINDS[1:] for dim in (2, 7)]
+# Both ways to the derivative (third moments up to 6 dimensions, automatic above).
+CASES = [(LocalDiagonalMetric, dim) for dim in (1, 3, 6, 7, 50)]
+CASES += [(LocalFullMetric, 2), (LocalFullMetric, 7), (DensityMetric, 2)]
 SIGMA, RHO = 0.8, 1e-3
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -68,84 +67,41 @@ def test_tensors_follow_the_formula(example):
     assert_close(metric.tensor(points), tensors(metric, points), 1e-10)
 
 
-def test_both_paths_agree(example):
-    """Matrix products on the batch, and the formula for one point under vmap."""
+@jax.jit
+def derivatives(metric, points, ways, seeds):
+    """Forward and reverse mode, as the geodesic equation takes them."""
+    _, change = jax.linearize(metric.tensor_batch, points)
+    return change(ways), jax.linear_transpose(change, points)(seeds)[0]
+
+
+def test_derivatives_are_those_of_finite_differences(example):
+    """Also in line with the centre and the outermost datum, where sums are small."""
     metric, points = example
-    with jax.enable_x64(True):
-        single = jax.jit(jax.vmap(metric.tensor_at))(points)
-    batch = metric.host_tensors(points)
-    np.testing.assert_allclose(batch, single, rtol=1e-10, atol=1e-10 * batch.max())
-
-
-def test_both_paths_have_the_same_derivatives(example):
-    metric, points = example
-    assert_same_derivatives(metric, points)
-
-
-def test_derivatives_hold_beyond_the_outermost_datum(example):
-    """In line with the centre and the outermost datum bounds on distances are tight."""
-    metric, _ = example
     centre = metric.data.mean(axis=0)
     outermost = metric.data[np.argmax(np.linalg.norm(metric.data - centre, axis=1))]
-    way = (outermost - centre) / np.linalg.norm(outermost - centre)
-    points = outermost + SIGMA * np.linspace(0.1, 3.0, 20)[:, None] * way
-    assert_same_derivatives(metric, points)
-
-
-def assert_same_derivatives(metric, points):
-    """Hold first and second derivatives of the batch to those of single points."""
-    rng = np.random.default_rng(0)
-    seeds = rng.standard_normal(metric.host_tensors(points).shape)
+    points[:5] = outermost + np.linspace(0.1, 1.0, 5)[:, None] * (outermost - centre)
+    rng = np.random.default_rng(2)
     ways = rng.standard_normal(points.shape)
-    with jax.enable_x64(True):
-        batch = derivatives(metric, points, seeds, ways, batched=True)
-        single = derivatives(metric, points, seeds, ways, batched=False)
-    for found, expected in zip(batch, single, strict=True):
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * scale)
-
-
-@partial(jax.jit, static_argnames="batched")
-def derivatives(metric, points, seeds, ways, batched):
-    """Reverse and forward mode, and forward over reverse, as the Jacobi fields do."""
-    function = metric.tensor_batch if batched else jax.vmap(metric.tensor_at)
-
-    def gradient(points):
-        return pulled_back(function, points, seeds)
-
-    first, second = jax.jvp(gradient, (points,), (ways,))
-    return first, pushed_forward(function, points, ways), second
-
-
-def test_gradients_are_those_of_finite_differences(example):
-    metric, points = example
-    ways = np.random.default_rng(2).standard_normal(points.shape)
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    seeds = rng.standard_normal(metric.host_tensors(points).shape)
     with jax.enable_x64(True):
-        found = jax.jit(pushed_forward, static_argnums=0)(
-            metric.tensor_batch, points, ways
-        )
+        forward, reverse = map(np.asarray, derivatives(metric, points, ways, seeds))
     step = 1e-5
     after, before = (
         tensors(metric, points + way) for way in (step * ways, -step * ways)
     )
     expected = (after - before) / (2.0 * step)
-    if found.ndim == 2:
+    if forward.ndim == 2:
         expected = np.diagonal(expected, axis1=1, axis2=2)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * np.ptp(expected))
+    np.testing.assert_allclose(forward, expected, rtol=0, atol=1e-7 * np.ptp(expected))
+    products = np.sum((seeds * forward).reshape(len(points), -1), axis=1)
+    size = np.abs(products).max()
+    np.testing.assert_allclose(
+        np.sum(reverse * ways, axis=1), products, rtol=0, atol=1e-11 * size
+    )
 
 
-def pulled_back(function, points, seeds):
-    """Reverse mode."""
-    return jax.vjp(function, points)[1](seeds)[0]
-
-
-def pushed_forward(function, points, ways):
-    """Forward mode."""
-    return jax.jvp(function, (points,), (ways,))[1]
-
-
-@pytest.mark.parametrize("distance", [50.0, 1e3, 1e8, 1e100])
+@pytest.mark.parametrize("distance", [50.0, 1e8, 1e100])
 def test_far_away_nothing_is_left_but_rho(example, distance):
     """Exactly 1 / rho: what the expanded square loses must not show."""
     metric, points = example
@@ -155,7 +111,7 @@ def test_far_away_nothing_is_left_but_rho(example, distance):
     np.testing.assert_array_equal(metric.tensor(5.0 + way), expected)
     with jax.enable_x64(True):
         seeds = np.ones(metric.host_tensors(way).shape)
-        slopes = derivatives(metric, 5.0 + way, seeds, way, batched=True)
+        slopes = derivatives(metric, 5.0 + way, way, seeds)
     for slope in slopes:
         np.testing.assert_array_equal(slope, 0.0)
 
@@ -226,7 +182,7 @@ def test_turning_the_data_turns_geodesics(kind):
     data = land.datasets.make_half_ellipse(80, random_state=0)
     logs = []
     for turned in (data, data @ turn.T):
-        metric = kind(turned, 0.3, 0.05).tabulated()
+        metric = kind(turned, 0.5, 0.2).tabulated()
         assert metric.is_tabulated
         logs.append(land.log_map(metric, turned[0], turned[:6]))
         assert logs[-1].converged.all()

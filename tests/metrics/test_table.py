@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import land
 from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
-from land.metrics.sums import sum_derivatives
 from land.metrics.table import TOLERANCE, cut_off
 
 RNG = np.random.default_rng(0)
@@ -56,19 +55,14 @@ def exactly(metric, points):
     )
 
 
-@jax.jit
-def derivatives(points, source):
-    return sum_derivatives(points, source, ((0, 0), (1, 1)), 2)
-
-
 def local_variances(metric, points):
-    """The same from the metric."""
-    metric, center = metric.centred()
-    scaled = (points - center - metric.center) / metric.sigma
-    with jax.enable_x64(True):
-        found = derivatives(scaled, metric._table or metric._sums)
-    values, *others = (metric.sigma**2 * np.asarray(part) for part in found)
-    return values + metric.rho, *others
+    """The same from the metric M = 1 / h."""
+    tensors, slopes, bends = metric.host_jets(points)
+    h, sigma = 1.0 / tensors, metric.sigma
+    first = -(h[:, None] ** 2) * slopes
+    second = 2.0 * first[:, :, None] * first[:, None] / h[:, None, None]
+    second -= h[:, None, None] ** 2 * bends
+    return h, sigma * first, sigma**2 * second
 
 
 def errors(metric, points):

@@ -60,8 +60,9 @@ def test_means_are_marked_in_the_components_colours(ax, arc_model, mixture):
     assert tuple(two.get_facecolors()[1]) == to_rgba(line.get_color())
 
 
-def test_a_style_is_passed_on(ax, mixture):
-    artist = plot_means(mixture, ax, color="black", s=10)
+@pytest.mark.parametrize("name", ["c", "color", "facecolors"])
+def test_a_style_is_passed_on(ax, mixture, name):
+    artist = plot_means(mixture, ax, s=10, **{name: "black"})
     assert artist.get_sizes().tolist() == [10]
     assert tuple(artist.get_facecolors()[0]) == to_rgba("black")
 
@@ -74,24 +75,6 @@ def test_bad_input(ax, arc_model):
     space = GaussianMixture().fit(np.random.default_rng(0).normal(size=(20, 3)))
     with pytest.raises(ValueError, match="2 dimensions"):
         plot_means(space, ax)
-
-
-@pytest.mark.parametrize("kind", ["diag", "spherical"])
-def test_covariances_of_every_type_are_drawn_as_they_are(ax, kind):
-    """Models of ours store matrices, scikit-learn's store what they must."""
-    rng = np.random.default_rng(0)
-    data = np.concatenate([rng.normal(size=(30, 2)), 6.0 + rng.normal(size=(30, 2))])
-    flat = land.metrics.EuclideanMetric(2)
-    ours = land.LANDMixture(
-        2, metric=flat, covariance_type=kind, n_samples=300, random_state=0
-    ).fit(data)
-    theirs = GaussianMixture(2, covariance_type=kind, random_state=0).fit(data)
-    extents = []
-    for model in (ours, theirs):
-        lines = plot_covariance(model, ax, n_std=1.0)
-        sizes = [np.ptp(line.get_xydata(), axis=0) for line in lines]
-        extents.append(np.sort(sizes, axis=0))
-    np.testing.assert_allclose(extents[0], extents[1], rtol=0.02)
 
 
 # Responsibilities.
@@ -126,9 +109,9 @@ def test_data_have_the_colours_of_their_components(ax, arc, mixture):
 
 
 def test_no_more_curves_than_asked_for(ax, arc, arc_model):
-    (artist,) = plot_responsibilities(arc_model, arc, ax, max_curves=7)
+    (artist,) = plot_responsibilities(arc_model, arc, ax, max_curves=7, colors="black")
     assert len(artist.get_segments()) == 7
-    assert np.all(artist.get_colors()[:, 3] == 1.0)
+    assert tuple(artist.get_colors()[0]) == to_rgba("black")
 
 
 def test_gaussian_mixtures_have_straight_lines(ax, arc, gaussians):
@@ -136,9 +119,3 @@ def test_gaussian_mixtures_have_straight_lines(ax, arc, gaussians):
     for curve in curves:
         straight = np.linspace(curve[0], curve[-1], len(curve))
         np.testing.assert_allclose(curve, straight, atol=1e-6)
-
-
-def test_a_style_of_curves_is_passed_on(ax, arc, arc_model):
-    options = {"max_curves": 3, "colors": "black"}
-    (artist,) = plot_responsibilities(arc_model, arc, ax, **options)
-    assert tuple(artist.get_colors()[0]) == to_rgba("black")

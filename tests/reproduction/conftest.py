@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reproduction.data import DataUnavailableError
-from reproduction.runner import run_with
+from reproduction.runner import reproduce
 
 
 @pytest.fixture(scope="session")
@@ -31,12 +31,13 @@ def smoke(smoke_folder, request) -> Callable[..., Any]:
         assert not unknown, f"no such settings: {unknown}"
         lines: list[str] = []
         try:
-            result = run_with(
+            result = reproduce(
                 name,
-                settings | changes,
                 smoke_folder,
+                quick=True,
                 data_home=home,
                 report=lines.append,
+                changes=changes,
             )
         except DataUnavailableError as error:
             pytest.skip(str(error))

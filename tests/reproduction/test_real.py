@@ -14,9 +14,10 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def digit(smoke):
     tiny = {"n_points": 50, "sigma": 1.0, "rho": 0.1, "n_samples": 100, "grid": 6}
-    return smoke("mnist", data=True, **tiny, n_draws=500, n_fresh=200, others=[])
+    return smoke("mnist", data=True, **tiny, n_draws=500, n_fresh=200)
 
 
+@pytest.mark.nightly
 def test_digits(digit, data_folder):
     rows = {row["model"]: row for row in digit.rows}
     data, fresh = mnist.digits(digit.result.numbers["settings"], data_folder)
@@ -76,7 +77,6 @@ def test_nights(night):
     shares = np.array(epochs["stages"]) / epochs["n_rows"]
     chance = np.sum(2.0 * shares**2 / (1.0 + shares))
     assert np.mean(epochs["gmm"]) > chance
-    assert len(night.variants["chosen"]) == 2
 
 
 def test_three_stages():

@@ -17,26 +17,21 @@ TINY = {
     "components": [1, 2],
     "n_samples": 100,
     "n_draws": 8000,
+    "n_fresh": 50,
     "grid": 6,
 }
 
 
 def test_one_set_of_one_component(smoke):
-    changes = {"n_sets": 1, "components": [1], "n_draws": 500}
-    found = smoke("synthetic", **TINY | changes, paper_components=[1], others=[])
+    changes = {"n_sets": 1, "components": [1], "n_draws": 50, "sigma": 0.8, "rho": 1.0}
+    found = smoke("synthetic", **TINY | changes, paper_components=[1])
     assert {row["model"] for row in found.rows} == {"gmm", "land", "least_squares"}
     assert found.result.numbers["pieces"]["computed"] == len(found.rows) == 5
 
 
 @pytest.fixture(scope="module")
 def losses(smoke):
-    return smoke("synthetic", **TINY, paper_components=[1], others=[])
-
-
-@pytest.mark.nightly
-def test_all_cases_were_fitted(losses):
-    assert len(losses.rows) == 2 * 2 * 3 + 2
-    assert losses.result.numbers["pieces"]["computed"] == len(losses.rows)
+    return smoke("synthetic", **TINY, paper_components=[1])
 
 
 @pytest.mark.nightly
@@ -61,13 +56,6 @@ def test_maximum_likelihood_follows_the_arc_better_than_least_squares(losses):
     theirs = synthetic.losses(losses.rows, "least_squares", "exact", 1)
     assert np.all(np.array(ours) < theirs)
     assert min(ours) > losses.entropy
-
-
-@pytest.mark.nightly
-def test_the_entropy_is_that_of_twenty_gaussians(losses):
-    # That of one Gaussian of width 0.1, and at most log 20 for which one it is.
-    least = np.log(2.0 * np.pi * np.e * 0.1**2)
-    assert least < losses.entropy < least + np.log(20.0)
 
 
 @pytest.mark.nightly
@@ -113,16 +101,6 @@ def clusters(smoke):
     names = ("rho", "n_samples", "grid")
     tiny = {name: TINY[name] for name in names}
     return smoke("clustering", **tiny, sigma=0.3, n_points=60)
-
-
-@pytest.mark.nightly
-def test_clusters(clusters):
-    assert len(clusters.rows) == 6
-    for row in clusters.rows:
-        assert -1.0 <= row["rand"] <= 1.0
-        assert 0.5 < row["f_measure"] <= 1.0
-        assert all(0.0 <= value <= 100.0 for value in row["percentiles"])
-        assert row["held_out"] < 0.0
 
 
 @pytest.mark.nightly

@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -14,12 +13,8 @@ from typing import Any, Self
 
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
-# Seconds between updates of a terminal's line, or lines of a log: looks alive.
+# Seconds between two lines of a log: it looks alive, and stays short.
 PAUSE = 0.5
-# Seconds until a log says that work goes on: users wonder by then.
-PATIENCE = 5.0
-# Characters of a progress bar: a line has room for the words beside it.
-_BAR = 24
 
 _REMEDIES: dict[type[BaseException], str] = {
     FileNotFoundError: "; check the path",
@@ -58,10 +53,7 @@ class Console:
         self.quiet, self.json, self.verbose = quiet, json, verbose
         self.warnings: list[str] = []
         self._stream = sys.stderr
-        self._terminal = self._stream.isatty()
-        self._lock = threading.Lock()
-        self._state, self._started, self._written = "", 0.0, 0.0
-        self._objective = math.inf
+        self._started = self._written = 0.0
         self._filters = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -80,18 +72,18 @@ class Console:
     def say(self, text: str) -> None:
         """A line of progress."""
         if not self.quiet:
-            self._line(text)
+            self._write(f"{text}\n")
 
     def warn(self, text: str) -> None:
         """A line of warning; the same one is shown once."""
         text = " ".join(text.split())
         if text not in self.warnings:
             self.warnings.append(text)
-            self._line(f"land: warning: {text}")
+            self._write(f"land: warning: {text}\n")
 
     def error(self, text: str) -> None:
         """The line that says why the command failed."""
-        self._line(f"land: {text}")
+        self._write(f"land: {text}\n")
 
     def result(self, text: str, data: dict[str, Any]) -> None:
         """The result, for people or, if they asked for JSON, for programs."""
@@ -101,73 +93,44 @@ class Console:
 
     @contextlib.contextmanager
     def working(self, task: str) -> Iterator[None]:
-        """Show that a task goes on until it ends."""
-        if self.quiet:
-            yield
-            return
-        self._line(f"{task} ...")
-        self._state, self._started = task, time.perf_counter()
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
-            self._write()
-
-    @contextlib.contextmanager
-    def counting(self, task: str) -> Iterator[None]:
-        """Show how many rows are done of a task that takes them in chunks."""
+        """Announce a task; the rows that it has done are shown."""
         from land.estimators.scoring import reporting_to
 
-        with self.working(task), reporting_to(self.rows):
+        self.say(f"{task} ...")
+        self._started = time.perf_counter()
+        with reporting_to(self.rows):
             yield
+        if not self.quiet:
+            self._write("")  # a terminal's line has had its time
 
     def step(self, step: Any) -> None:
-        """Show a step of a fit; a callback of the estimators."""
+        """Show a step of a fit."""
         task = "looking for a start" if step.stage == "search" else "fitting"
-        state = f"{task}: step {step.iteration}, log density {-step.objective:.6g}"
-        gain = self._objective - step.objective
-        if step.iteration > 0 and math.isfinite(gain):
-            state += f" ({gain:+.1g})"
-        self._objective = step.objective
         work = f", {step.n_log_maps} geodesics" if self.verbose else ""
-        self.progress(state + work)
+        self.progress(
+            f"{task}: step {step.iteration}, log density {-step.objective:.6g}{work}"
+        )
 
     def rows(self, done: int, total: int) -> None:
         """Show how many rows are done, as `land.estimators.scoring` reports it."""
-        bar = "#" * (_BAR * done // total)
         left = (time.perf_counter() - self._started) * (total - done) / done
         rest = f", about {left:.0f} s left" * (done < total)
-        self.progress(f"[{bar:.<{_BAR}}] {done} of {total} rows{rest}")
+        self.progress(f"{done} of {total} rows{rest}")
 
     def progress(self, state: str) -> None:
-        """Show how far the task has come."""
-        self._state = state
-        if not self._terminal and time.perf_counter() - self._written > PAUSE:
-            self.say(self._described())
+        """Show how far the task has come: in a terminal's line, or now and then."""
+        now = time.perf_counter()
+        state = f"{state}  {now - self._started:.1f} s"
+        if self._stream.isatty() and not self.quiet:
+            self._write(state[:79])
+        elif now - self._written > PAUSE:
+            self._written = now
+            self.say(f"  {state}")
 
-    def _watch(self, done: threading.Event) -> None:
-        """Keep the terminal's line up to date, or a log alive."""
-        while not done.wait(PAUSE):
-            if self._terminal:
-                self._write(self._described()[2:81])
-            elif time.perf_counter() - self._written > PATIENCE:
-                self._line(self._described())
-
-    def _described(self) -> str:
-        return f"  {self._state}  {time.perf_counter() - self._started:.1f} s"
-
-    def _line(self, text: str) -> None:
-        self._write(f"{text}\n")
-        self._written = time.perf_counter()
-
-    def _write(self, text: str = "") -> None:
+    def _write(self, text: str) -> None:
         """Write in the place of the terminal's line."""
-        with self._lock, contextlib.suppress(OSError, ValueError):  # nobody listens
-            self._stream.write("\r\x1b[K" * self._terminal + text)
+        with contextlib.suppress(OSError, ValueError):  # nobody listens
+            self._stream.write("\r\x1b[K" * self._stream.isatty() + text)
             self._stream.flush()
 
 
@@ -182,7 +145,9 @@ def describe(error: BaseException) -> str:
         return f"{text}; {_NEEDED_FOR.get(missing, 'install it, or land again')}"
     if isinstance(error, MemoryError):
         return "out of memory; try fewer rows"
-    if isinstance(error, (CommandError, ValueError, RuntimeError, OSError)):
+    if isinstance(
+        error, (CommandError, ValueError, RuntimeError, OSError, ImportError)
+    ):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text}; --traceback shows more"
 

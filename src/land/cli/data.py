@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import land
-from land.cli.console import CommandError, Console
-from land.cli.tables import read_table, to_number
+from land.cli.console import CommandError, Console, UsageError
+from land.cli.tables import is_numeric, read_table, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 SHOWN = 6
 # Ratio of spreads above which the narrower column hardly counts in distances.
 _UNEQUAL = 20.0
-# Different whole numbers, or words, that may name classes.
-_CLASSES = 10
 # Decimal sign and sign between thousands, other than the usual ones.
 _READINGS = {
     "--thousands ,": (".", ","),
@@ -63,13 +59,17 @@ class Data:
             columns[self.label_name] = self.labels
         return columns
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether the label of any row is known."""
+        return self.labels is not None and any(each is not None for each in self.labels)
+
     def agreement(self, clusters: np.ndarray) -> dict[str, Any]:
         """F-measure of clusters against the labels, if there are any."""
-        labels = [] if self.labels is None else self.labels.tolist()
-        known = [k for k, label in enumerate(labels) if label is not None]
-        if not known:
+        if self.labels is None or not self.has_labels:
             return {}
-        value = land.f_measure([labels[k] for k in known], clusters[known].tolist())
+        known = np.array([each is not None for each in self.labels])
+        value = land.f_measure(self.labels[known].tolist(), clusters[known].tolist())
         return {"f_measure": value, "label": self.label_name}
 
 
@@ -86,14 +86,13 @@ def read_data(
     table = read_table(options.data, options)
     label = usual_label if usual_label in table else None
     if options.labels:
-        (label,) = _find(table, options.labels)
+        label, *more = _find(table, options.labels)
+        if more:
+            raise UsageError(f"--labels must name one column, got {options.labels!r}")
     names = _choose(table, options, label, expected)
-    kinds = {name: _kind(table[name]) for name in names}
     if expected is None:
-        names = _leave_out(names, kinds, options, console)
-    if not names:
-        raise CommandError(f"{table.attrs['source']}: no column of numbers is left")
-    problems = list(_problems(table[names], kinds, options, fitting=expected is None))
+        names = _leave_out(table[names], options, console)
+    problems = list(_problems(table[names], options, fitting=expected is None))
     if problems:
         raise CommandError(f"{table.attrs['source']}: {'; '.join(problems)}")
     X = table[names].to_numpy(dtype=np.float64)
@@ -168,42 +167,31 @@ def _find(table: pd.DataFrame, wanted: str) -> list[str]:
     return found
 
 
-def _leave_out(names: list[str], kinds: dict, options: Any, console: Console) -> Any:
+def _leave_out(table: pd.DataFrame, options: Any, console: Console) -> list[str]:
     """The columns without those that were not meant, as far as that was said."""
-    named = bool(options.columns)
-    for wanted, kind in (
-        (options.ignore_text and not named, "hold text"),
-        (options.ignore_constant, "do not vary"),
-    ):
-        left_out = [name for name in names if kinds[name] == kind]
-        if wanted and left_out:
-            names = [name for name in names if name not in left_out]
-            console.warn(f"columns left out, as they {kind}: {listed(left_out)}")
-    for name in [] if named else names:
-        if kinds[name] == "count the rows":
+    text = list(table.columns[~is_numeric(table)])
+    unwanted = {}
+    if options.ignore_text and not options.columns:
+        unwanted["hold text"] = text
+    if options.ignore_constant:
+        unwanted["do not vary"] = _constant(table.drop(columns=text))
+    for why, names in unwanted.items():
+        if names:
+            console.warn(f"columns left out, as they {why}: {listed(names)}")
+            table = table.drop(columns=names)
+    for name in [] if options.columns else table.columns.difference(text, sort=False):
+        if len(table) > 2 and np.all(np.diff(table[name]) == 1.0):
             console.warn(
                 f"column {name!r} counts the rows; if it means nothing, leave it out "
                 f"with --exclude {name!r}"
             )
-        elif kinds[name] == "look like codes":
-            console.warn(
-                f"column {name!r} has a few whole numbers only; if they name classes, "
-                f"keep it aside with --labels {name!r}"
-            )
-    return names
+    return list(table)
 
 
-def _kind(column: pd.Series) -> str:
-    """What the values of a column do."""
-    if column.dtype == object:
-        return "hold text"
-    values = column[np.isfinite(column)]
-    if values.nunique() < 2:
-        return "do not vary"
-    if len(column) > 2 and np.all(np.diff(column) == 1.0):
-        return "count the rows"
-    few = values.nunique() <= min(_CLASSES, len(values) // 5)
-    return "look like codes" if few and np.all(values % 1 == 0.0) else "vary"
+def _constant(numbers: pd.DataFrame) -> list[str]:
+    """Columns whose finite values are all the same."""
+    finite = numbers.where(np.isfinite(numbers))
+    return list(numbers.columns[finite.nunique() < 2])
 
 
 def _labels(column: pd.Series) -> np.ndarray:
@@ -218,16 +206,19 @@ def _labels(column: pd.Series) -> np.ndarray:
 # What is wrong with them.
 
 
-def _problems(table: Any, kinds: dict, options: Any, fitting: bool) -> Iterator[str]:
+def _problems(table: pd.DataFrame, options: Any, fitting: bool) -> Iterator[str]:
     """All that is wrong with the columns, with what to do about it."""
-    numeric = [name for name in table if kinds[name] != "hold text"]
-    for name in table.columns.difference(numeric, sort=False):
-        yield _text_problem(table, name, options, fitting and not options.columns)
-    finite = np.isfinite(table[numeric].to_numpy(dtype=np.float64))
+    if table.empty:
+        yield "no column of numbers is left (choose others: --columns)"
+    text = table.columns[~is_numeric(table)]
+    for name in text:
+        yield _text_problem(table[name], options, fitting and not options.columns)
+    numbers = table.drop(columns=text)
+    finite = np.isfinite(numbers.to_numpy())
     complete = finite.all(axis=1)
     if not complete.all():
         row = int(np.argmin(complete))
-        first = f"row {row + 1}, column {numeric[int(np.argmin(finite[row]))]!r}"
+        first = f"row {row + 1}, column {numbers.columns[np.argmin(finite[row])]!r}"
         if not complete.any():
             yield f"every row lacks a value, as {first} (leave out columns: --exclude)"
         elif not options.drop_missing:
@@ -236,7 +227,7 @@ def _problems(table: Any, kinds: dict, options: Any, fitting: bool) -> Iterator[
                 f"values, the first in {first} (leave out these rows with "
                 "--drop-missing, or fill them in)"
             )
-    constant = [name for name in numeric if kinds[name] == "do not vary"]
+    constant = _constant(numbers)
     if fitting and complete.sum() == 1:
         yield "one row of data is too few to fit a model to (add rows)"
     elif fitting and constant:
@@ -246,49 +237,29 @@ def _problems(table: Any, kinds: dict, options: Any, fitting: bool) -> Iterator[
         )
 
 
-def _text_problem(table: pd.DataFrame, name: str, options: Any, ignorable: bool) -> str:
+def _text_problem(column: pd.Series, options: Any, ignorable: bool) -> str:
     """Where there is text, and what to do; `ignorable` if it was not asked for."""
-    words = table[name].dropna()
-    signs = options.decimal, options.thousands
-    row, value = next(each for each in words.items() if not _is_number(each[1], *signs))
+    name, words = column.name, column.dropna()
+    found = to_numbers(words, options.decimal, options.thousands)
+    row = found.index[found.isna()][0]
     readings = [
         option
-        for option, other in _READINGS.items()
-        if all(_is_number(word, *other) for word in words)
+        for option, signs in _READINGS.items()
+        if to_numbers(words, *signs).notna().all()
     ]
     if "--decimal ," in readings:  # simpler than with thousands
         del readings[readings.index("--decimal ,") + 1 :]
-    if table.attrs.get("delimiter") == ",":
-        del readings[1:]  # a comma in quotes groups digits, if it can
-    what, remedy = "text", "correct it, or choose other columns"
+    remedy = "correct it, or choose other columns"
     if readings:
         remedy = f"numbers if read with {' or '.join(readings)}"
-    elif _are_dates(words):
-        all_text = ", or all text with --ignore-text" * ignorable
-        what, remedy = "dates", f"write them as days, or leave them out{all_text}"
     elif ignorable:
-        few = words.nunique() <= max(_CLASSES, len(words) // 2)
-        keep = f"keep it aside with --labels {name!r}, " * few
-        remedy = f"{keep}leave it out with --exclude, or all text with --ignore-text"
-    return f"column {name!r} holds {what}, {value[:40]!r} in row {row + 1} ({remedy})"
-
-
-def _is_number(cell: str, decimal: str, thousands: str | None) -> bool:
-    with suppress(ValueError):
-        to_number(cell, decimal, thousands)
-        return True
-    return False
-
-
-def _are_dates(words: pd.Series) -> bool:
-    import pandas as pd
-
-    if not words.str.contains(r"\d").all():  # "May" may be a name
-        return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it guesses whether the day comes first
-        found = pd.to_datetime(words, format="mixed", errors="coerce", utc=True)
-    return bool(found.notna().all())
+        remedy = (
+            f"keep it aside with --labels {name!r}, leave it out with --exclude, or "
+            "all text with --ignore-text"
+        )
+    return (
+        f"column {name!r} holds text, {words[row][:40]!r} in row {row + 1} ({remedy})"
+    )
 
 
 def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:

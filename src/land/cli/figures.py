@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,6 @@ from sklearn.mixture import GaussianMixture
 
 import land
 from land import plotting
-from land.cli import cache
 from land.cli.console import CommandError, Console
 from land.cli.data import SHOWN
 from land.cli.models import StoredModel
@@ -119,7 +117,6 @@ def demo(options: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     options.output.mkdir(parents=True, exist_ok=True)
     console.say("comparing models on built-in data; the first run compiles")
-    cache.enable()
     rows, figure = compare(builtin_cases(options.seed), options.seed, console)
     files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
     for file in files[:2]:
@@ -163,28 +160,23 @@ def compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict],
 
 
 def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
-    """Fit one model; its warnings are shown with the names of data and model."""
-    model: Any
+    """Fit one model to every other row."""
     if name == "Gaussian mixture":
         model = GaussianMixture(case.n_components, n_init=10, random_state=seed)
-    else:
-        model = land.LANDMixture(
-            case.n_components,
-            case.sigma,
-            case.rho,
-            method="ml" if name == "LAND" else "least_squares",
-            n_samples=SAMPLES,
-            random_state=seed,
-            callback=console.step,
-        )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(case.data[::2])
-    # Our estimators answer an interrupt with the model so far, which is no result here.
-    if getattr(model, "interrupted_", False):
+        return model.fit(case.data[::2])
+    model = land.LANDMixture(
+        case.n_components,
+        case.sigma,
+        case.rho,
+        method="ml" if name == "LAND" else "least_squares",
+        n_samples=SAMPLES,
+        random_state=seed,
+        callback=console.step,
+    )
+    model.fit(case.data[::2])
+    # An interrupt is answered with the model so far, which is no result here.
+    if model.interrupted_:
         raise KeyboardInterrupt
-    for each in caught:
-        console.warn(f"{case.name}: {name}: {each.message}")
     return model
 
 
@@ -204,12 +196,8 @@ def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
 def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
     plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
     contours: Any = plotting.plot_density(model, ax, grid=GRID)
-    ax.fill(
-        [],
-        [],
-        color=contours.cmap(0.5),
-        label="density (95 % to 10 % of the probability)",
-    )
+    shares = "density (95 % to 10 % of the probability)"
+    ax.fill([], [], color=contours.cmap(0.5), label=shares)
     rings = plotting.plot_covariance(model, ax, n_std=1.0, color=_RINGS, label=None)
     rings[0].set_label("one standard deviation")
     plotting.plot_means(model, ax, color=_RINGS, label="mean")

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import land
-from land.cli import cache
 from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
 from land.cli.data import Data, read_data
-from land.cli.models import counted, model_text, new_model
+from land.cli.models import StoredModel, counted, model_text, new_model
 from land.cli.tables import TABLES, check_output, text_table, write_table
 
 # How a change of units shifts what `land.select` reports, in log densities of a row.
@@ -24,8 +22,6 @@ _SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0}
 _PREVIEW_ROWS, _PREVIEW_SAMPLES, _PREVIEW_TOL = 200, 300, 1e-2
 # Beyond, a few points carry the constants, see "Many dimensions" in the documentation.
 _MANY_COLUMNS = 10
-# A difference in BIC that is "not worth more than a bare mention" (Kass and Raftery).
-_SMALL = 2.0
 _SHOWN = ("n_components", "sigma", *_SHIFTS, "held_out", "seconds")
 
 
@@ -37,23 +33,14 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     what = counted(options.components, "component")
     console.say(f"fitting {what} until a step gains less than {options.tol:g}")
-    with console.working("compiling, then looking for a start"):
-        cache.enable()
-        callbacks = [console.step]
-        if checkpoint is not None:
-            callbacks.append(land.callbacks.Checkpoint(checkpoint))
-        stored = new_model(estimator(options, callbacks), data, options)
-        model = stored.model.fit(stored.to_model(data.X))
-    seconds = time.perf_counter() - started
+    stored = _fitted(data, options, console, checkpoint)
+    model, seconds = stored.model, time.perf_counter() - started
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output)
-    for line in model.health_:
-        console.warn(line)
     result = stored.summary() | {"seconds": seconds, "model": str(options.output)}
     lines = [model_text(result, console.verbose)]
     if data.labels is not None and options.components > 1 and not model.interrupted_:
-        with console.working("comparing clusters with labels"):
-            result |= data.agreement(model.predict(stored.to_model(data.X)))
+        result |= data.agreement(stored.in_units().predict(data.X))
     if "f_measure" in result:
         lines.append(f"F-measure against {result['label']}: {result['f_measure']:.4f}")
     lines.append(f"model: {options.output}  ({seconds:.1f} s)")
@@ -73,20 +60,13 @@ def report(options: argparse.Namespace, console: Console) -> int:
     check_output(options.output, (".html", ".htm"))
     data = _data(options, console)
     notes = [*console.warnings]
-    with console.working("compiling, then looking for a start"):
-        cache.enable()
-        model = estimator(options, _step_of(console))
-        if options.standardize:
-            model = land.Standardized(model)
-        model.fit(data.X)
-        fitted = getattr(model, "estimator_", model)
-        # A second fit follows: what was reached so far is no result here.
-        if fitted.interrupted_:
-            raise KeyboardInterrupt
-        for line in fitted.health_:
-            console.warn(line)
+    stored = _fitted(data, options, console)
+    # A second fit follows: what was reached so far is no result here.
+    if stored.model.interrupted_:
+        raise KeyboardInterrupt
+    with console.working("comparing with other models"):
         sentence = land.report(
-            model,
+            stored.in_units() if options.standardize else stored.model,
             options.output,
             data.X,
             names=data.names,
@@ -102,9 +82,48 @@ def report(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _step_of(console: Console) -> Callable[[Any], None]:
-    """A callback that shows steps: a function, which scikit-learn's clone leaves."""
-    return lambda step: console.step(step)
+def select(options: argparse.Namespace, console: Console) -> int:
+    """Fit the candidates, choose one, show all."""
+    check_output(options.output)
+    check_output(options.table, TABLES)
+    data = _data(options, console)
+    template = land.LANDMixture(**_settings(options))
+    if options.jobs == 1:  # other processes cannot write here
+        template.callback = _steps(console)
+    stored = new_model(template, data, options)
+    count = len(options.components) * len(options.sigma)
+    with console.working(f"fitting {counted(count, 'candidate')}"):
+        selection = land.select(
+            stored.to_model(data.X),
+            options.components,
+            list(options.sigma),
+            estimator=template,
+            labels=data.labels if data.has_labels else None,
+            criterion=options.criterion,
+            held_out=options.held_out,
+            n_jobs=options.jobs,
+            random_state=options.seed,
+            verbose=not console.quiet,
+        )
+    stored = replace(stored, model=selection.model)
+    table = selection.table.to_dict("records")
+    rows = [_in_units(row, stored.log_scale, len(data.X)) for row in table]
+    best = _in_units(selection.best, stored.log_scale, len(data.X))
+    result = {"criterion": options.criterion, "best": best, "table": rows}
+    lines = [select_text(rows, best, options.criterion)]
+    if options.table is not None:
+        write_table(options.table, {name: [row[name] for row in rows] for name in best})
+        result["table_file"] = str(options.table)
+        lines.append(f"table: {options.table}")
+    if options.output is not None:
+        stored.save(options.output)
+        result["model"] = str(options.output)
+        lines.append(f"model: {options.output}")
+    console.result("\n".join(lines), result)
+    if selection.interrupted:
+        console.error("interrupted; the choice is among the candidates so far")
+        return INTERRUPTED
+    return 0
 
 
 def _data(options: argparse.Namespace, console: Console) -> Data:
@@ -123,22 +142,39 @@ def _data(options: argparse.Namespace, console: Console) -> Data:
     return data
 
 
-def settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Parameters of any model, from the arguments."""
-    names = "rho metric method volume reference covariance_type n_samples max_iter tol"
-    found = {name: getattr(options, name) for name in names.split()}
-    return found if options.init is None else found | {"init": options.init}
+def _fitted(
+    data: Data, options: Any, console: Console, checkpoint: Path | None = None
+) -> StoredModel:
+    """The model that the arguments describe, fitted; its health is shown."""
+    callbacks: list[Any] = [_steps(console)]
+    if checkpoint is not None:
+        callbacks.append(land.callbacks.Checkpoint(checkpoint))
+    stored = new_model(estimator(options, callbacks), data, options)
+    with console.working("compiling, then looking for a start"):
+        stored.model.fit(stored.to_model(data.X))
+    for line in stored.model.health_:
+        console.warn(line)
+    return stored
+
+
+def _steps(console: Console) -> Any:
+    """A callback that shows steps: a function, which scikit-learn's clone leaves."""
+    return lambda step: console.step(step)
 
 
 def estimator(options: argparse.Namespace, callback: Any) -> Any:
     """The estimator that the arguments describe."""
     more = {"sigma": options.sigma, "random_state": options.seed, "callback": callback}
-    more |= settings(options)
     if options.components == 1:
-        return land.LAND(optimizer=options.optimizer, **more)
-    if options.optimizer != "auto":
-        raise UsageError("--optimizer paper is for one component; leave it out")
-    return land.LANDMixture(options.components, n_init=options.n_init, **more)
+        return land.LAND(**more, **_settings(options))
+    more["n_init"] = options.n_init
+    return land.LANDMixture(options.components, **more, **_settings(options))
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Parameters of any model, from the arguments."""
+    names = ("rho", "metric", "method", "covariance_type", "n_samples", "max_iter")
+    return {name: getattr(options, name) for name in (*names, "tol")}
 
 
 def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
@@ -156,62 +192,8 @@ def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
             "from there, or delete it"
         )
     if options.resume and not path.exists():
-        if output.exists():
-            raise CommandError(
-                f"there is no {path} to go on from, and {output} is there: its fit has "
-                "ended, or was interrupted too early; without --resume it is fitted "
-                "anew"
-            )
         console.say(f"there is no {path}: fitting from the start")
     return path
-
-
-def select(options: argparse.Namespace, console: Console) -> int:
-    """Fit the candidates, choose one, show all."""
-    check_output(options.output)
-    check_output(options.table, TABLES)
-    data = _data(options, console)
-    stored = new_model(None, data, options)
-    X = stored.to_model(data.X)
-    count = len(options.components) * len(options.sigma)
-
-    labels = data.labels
-    if labels is not None and all(each is None for each in labels):
-        labels = None
-    with console.working(f"fitting {counted(count, 'candidate')}"):
-        cache.enable()
-        callback = _step_of(console) if options.jobs == 1 else None
-        selection = land.select(
-            X,
-            options.components,
-            list(options.sigma),
-            estimator=land.LANDMixture(callback=callback, **settings(options)),
-            labels=labels,
-            criterion=options.criterion,
-            held_out=options.held_out,
-            n_jobs=options.jobs,
-            random_state=options.seed,
-            verbose=not console.quiet,
-        )
-    stored = replace(stored, model=selection.model)
-    table = selection.table.to_dict("records")
-    rows = [_in_units(row, stored.log_scale, len(X)) for row in table]
-    best = _in_units(selection.best, stored.log_scale, len(X))
-    result = {"criterion": options.criterion, "best": best, "table": rows}
-    lines = [select_text(rows, best, options.criterion)]
-    if options.table is not None:
-        write_table(options.table, {name: [row[name] for row in rows] for name in best})
-        result["table_file"] = str(options.table)
-        lines.append(f"table: {options.table}")
-    if options.output is not None:
-        stored.save(options.output)
-        result["model"] = str(options.output)
-        lines.append(f"model: {options.output}")
-    console.result("\n".join(lines), result)
-    if selection.interrupted:
-        console.error("interrupted; the choice is among the candidates so far")
-        return INTERRUPTED
-    return 0
 
 
 def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:
@@ -221,33 +203,13 @@ def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:
 
 
 def select_text(rows: list[dict], best: dict, criterion: str) -> str:
-    """The table of candidates, and what to make of the choice."""
+    """The table of candidates, and the choice."""
     compared = any(isfinite(row["f_measure"]) for row in rows)
     shown = (*_SHOWN, "f_measure") if compared else _SHOWN
     columns = {name: [row[name] for row in rows] for name in shown}
     columns[""] = [
         row["error"] or "not converged" * (not row["converged"]) for row in rows
     ]
-    lines = [text_table(columns)]
-    chosen = best["n_components"]
-    components = counted(chosen, "component")
-    lines.append(f"chosen by {criterion}: {components}, sigma {best['sigma']:.4g}")
-    tried = [row["n_components"] for row in rows]
-    if min(tried) < chosen == max(tried):
-        lines.append(f"{chosen} is the most that was tried: try more with -k")
-    fewer = [row["n_components"] for row in rows if _as_good(row, best, criterion)]
-    if fewer and min(fewer) < chosen:
-        lines.append(f"{counted(min(fewer), 'component')} would do nearly as well")
-    known = [row for row in rows if not row["error"] and isfinite(row["held_out"])]
-    other = max(known, key=lambda row: row["held_out"], default=best)
-    if other["held_out"] > best["held_out"]:
-        lines.append(
-            f"held-out rows prefer {other['n_components']}, sigma "
-            f"{other['sigma']:.4g}: --criterion held_out would choose by them"
-        )
-    return "\n".join(lines)
-
-
-def _as_good(row: dict, best: dict, criterion: str) -> bool:
-    """Whether BIC or AIC can hardly tell a candidate from the best."""
-    return criterion != "held_out" and row[criterion] - best[criterion] < _SMALL
+    components = counted(best["n_components"], "component")
+    choice = f"chosen by {criterion}: {components}, sigma {best['sigma']:.4g}"
+    return f"{text_table(columns)}\n{choice}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import inspect
 import os
+import platform
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -45,8 +47,7 @@ The Locally Adaptive Normal Distribution: densities and clusters that follow the
 of the data."""
 _EPILOG = """\
 exit codes: 0 all went well, 1 it failed, 2 the arguments make no sense, 130 interrupted
-environment: LAND_TRACEBACK=1 shows where errors come from; LAND_NO_CACHE=1 keeps no
-compiled code in the user's cache folder
+environment: LAND_NO_CACHE=1 keeps no compiled code in the user's cache folder
 """
 _COMMON = {
     ("-q", "--quiet"): "no progress, only warnings",
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(exit_.code or 0)
     options.arguments = sys.argv[1:] if arguments is None else arguments
     console = Console(options.quiet, options.json, options.verbose)
+    _keep_compiled_code()
     try:
         with console:
             code = _function_of(options.command)(options, console)
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.error("interrupted")
         return INTERRUPTED
     except Exception as error:
-        if options.traceback or os.environ.get("LAND_TRACEBACK"):
+        if options.traceback:
             traceback.print_exc()
         console.error(describe(error))
         try:
@@ -133,3 +135,30 @@ def _discard_output() -> None:
     """Let nothing more be written to a file that is full or a pipe that is gone."""
     with suppress(OSError, ValueError):  # standard output is no file, in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _keep_compiled_code() -> None:
+    """Make JAX keep what it compiles in the user's cache folder, if it can.
+
+    A library has no business there, but a command would compile anew each time.
+    Variables reach the processes of `--jobs` too, and leave the user's choice alone.
+    """
+    if os.environ.get("LAND_NO_CACHE"):
+        return
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    with suppress(OSError, RuntimeError):  # no folder of the user
+        users = named if named.is_absolute() else Path.home() / ".cache"
+        folder = users / "land" / f"jax-{_processor()}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+        # Seconds of a compilation that is worth a file.
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
+def _processor() -> str:
+    """A name for this kind of processor: code for another one may not run here."""
+    with suppress(OSError):  # Linux only
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        kinds = sorted({line for line in lines if line.startswith(("flags", "model"))})
+        return hashlib.sha256("\n".join(kinds).encode()).hexdigest()[:12]
+    return platform.machine()

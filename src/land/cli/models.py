@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.mixture import GaussianMixture
 
-from land.cli import cache
 from land.cli.console import CommandError, Console
 from land.cli.data import SHOWN, Data, listed, read_data
 from land.cli.tables import FIGURES, TABLES, check_output, deliver, text_table
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import information_criteria
 from land.estimators.files import load_with_extra
+from land.estimators.standardized import Standardized
 
 
 @dataclass(frozen=True)
@@ -54,14 +52,14 @@ class StoredModel:
         """Points of the table in the coordinates of the model."""
         return (X - self.center) / self.scale
 
-    def to_data(self, Z: np.ndarray) -> np.ndarray:
-        """Points of the model in the units of the table."""
-        return Z * self.scale + self.center
+    def in_units(self) -> Standardized:
+        """The model for points of the table."""
+        return Standardized.around(self.model, self.center, self.scale)
 
     def means(self) -> np.ndarray:
         """Means in the units of the table, (K, D)."""
         names = ("mean_", "means_", "cluster_centers_")
-        return self.to_data(np.atleast_2d(self._first_of(*names)))
+        return np.atleast_2d(self._first_of(*names)) * self.scale + self.center
 
     def covariances(self) -> np.ndarray | None:
         """Covariances in the units of the table, (K, D, D), if there are any."""
@@ -70,33 +68,6 @@ class StoredModel:
             return None
         dim = len(self.columns)
         return stored.reshape(-1, dim, dim) * np.outer(self.scale, self.scale)
-
-    def log_density(self, X: np.ndarray, measure: str) -> np.ndarray:
-        """Log densities of points of the table, in their units.
-
-        A density with respect to dx changes with the units; one with respect to the
-        metric's volume does not.
-        """
-        if not hasattr(self.model, "score_samples"):
-            name = type(self.model).__name__
-            raise CommandError(f"a {name} has clusters but no density; fit a LAND")
-        values = self.model.score_samples(self.to_model(X), measure)
-        return values - self.log_scale if measure == "lebesgue" else values
-
-    def gaussian_log_density(self, X: np.ndarray) -> np.ndarray | None:
-        """Log densities under a Gaussian mixture with as many components.
-
-        It is the scale to judge a model by, fitted to the rows that the model's metric
-        was learned from, if it was.
-        """
-        rows, count = self.model.metric_.landmarks, len(self.means())
-        if rows is None or len(rows) <= count:
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a rough one will do
-            mixture = GaussianMixture(count, n_init=5, random_state=0).fit(rows)
-        values: np.ndarray = mixture.score_samples(self.to_model(X))
-        return values - self.log_scale
 
     def save(self, path: Path) -> None:
         """Write the model; if that fails, where it will not be lost."""
@@ -164,7 +135,6 @@ def new_model(model: Any, data: Data, options: Any) -> StoredModel:
 def load_model(path: Path, console: Console) -> StoredModel:
     """Read a model file, of the command line or of Python."""
     console.say(f"reading {path}")
-    cache.enable()
     model, extra = load_with_extra(path)
     if isinstance(model, GeodesicPCA):
         raise CommandError(f"{path} holds a GeodesicPCA, which is for Python only")
@@ -174,10 +144,9 @@ def load_model(path: Path, console: Console) -> StoredModel:
     names = [str(name) for name in columns]
     center = np.asarray(extra.get("center", np.zeros(dim)))
     scale = np.asarray(extra.get("scale", np.ones(dim)))
-    if len(names) != dim or center.shape != (dim,) or scale.shape != (dim,):
-        raise CommandError(f"{path}: its columns do not go with its model")
-    if not np.all(scale > 0.0):
-        raise CommandError(f"{path}: its scale must be positive")
+    shapes = {(len(names),), center.shape, scale.shape}
+    if shapes != {(dim,)} or not np.all(scale > 0.0):
+        raise CommandError(f"{path}: its columns do not go with its model; fit it anew")
     label = None if label is None else str(label)
     decimal, thousands = extra.get("signs", (".", None))
     return StoredModel(model, names, label, center, scale, (decimal, thousands))
@@ -185,6 +154,7 @@ def load_model(path: Path, console: Console) -> StoredModel:
 
 def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
     """The model, and the rows of the table in the columns it was fitted to."""
+    check_output(options.output, TABLES)
     stored = load_model(options.model, console)
     if options.decimal is None:
         options.decimal = stored.signs[0]
@@ -197,54 +167,41 @@ def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
 
 def score(options: argparse.Namespace, console: Console) -> int:
     """Log densities of rows."""
-    check_output(options.output, TABLES)
     stored, data = read_for_model(options, console)
-    with console.counting(f"scoring {len(data.X)} rows"):
-        values = stored.log_density(data.X, options.measure)
+    _need_density(stored)
+    with console.working(f"scoring {len(data.X)} rows"):
+        values = stored.in_units().score_samples(data.X)
     n, total = len(values), float(values.sum())
-    result: dict[str, Any] = {"rows": n, "measure": options.measure}
-    result["mean_log_density"] = total / n
+    result: dict[str, Any] = {"rows": n, "mean_log_density": total / n}
     result |= information_criteria(total, stored.model.n_parameters_, n)
     result["failed_rows"] = int(np.isnan(values).sum())
     text = (
         f"{n} rows: mean log density {result['mean_log_density']:.6g}, "
         f"AIC {result['aic']:.6g}, BIC {result['bic']:.6g}"
     )
-    gaussian = None
-    if options.measure == "lebesgue":
-        gaussian = stored.gaussian_log_density(data.X)
-    if gaussian is not None:
-        theirs = result["gaussian_mean_log_density"] = float(gaussian.mean())
-        text += f"\na Gaussian mixture with as many components: {theirs:.6g}"
-        if theirs > result["mean_log_density"]:
-            text += "; try 'land fit' with a larger --rho"
     columns = data.columns(options.with_data) | {"log_density": values}
     deliver(options, console, columns, result, "log densities", text)
     return 0
 
 
 def predict(options: argparse.Namespace, console: Console) -> int:
-    """Clusters of rows, with responsibilities or distances."""
-    check_output(options.output, TABLES)
+    """Clusters of rows, with responsibilities if there are any."""
     stored, data = read_for_model(options, console)
-    model, name = stored.model, "responsibility"
-    with console.counting(f"assigning {len(data.X)} rows"):
-        points = stored.to_model(data.X)
-        if hasattr(model, "transform"):
-            values, name = model.transform(points), "distance"
-            components = np.argmin(np.nan_to_num(values, nan=np.inf), axis=1)
-        else:
-            values = np.ones((len(points), 1))
-            if hasattr(model, "predict_proba"):
-                values = model.predict_proba(points)
-            components = np.argmax(values, axis=1)
-    sizes = np.bincount(components, minlength=values.shape[1]).tolist()
-    result = {"rows": len(points), "sizes": sizes} | data.agreement(components)
+    model, count = stored.in_units(), len(stored.means())
+    shares = np.ones((len(data.X), 1))  # of the only component
+    with console.working(f"assigning {len(data.X)} rows"):
+        if hasattr(model, "predict_proba"):
+            shares = model.predict_proba(data.X)
+        elif count > 1:
+            shares = np.eye(count)[model.predict(data.X)]
+    components = np.argmax(shares, axis=1)
+    sizes = np.bincount(components, minlength=count).tolist()
+    result = {"rows": len(data.X), "sizes": sizes} | data.agreement(components)
     text = "rows in each component: " + ", ".join(str(size) for size in sizes)
     if "f_measure" in result:
         text += f"; F-measure against {result['label']}: {result['f_measure']:.4f}"
     columns = data.columns(options.with_data) | {"component": components}
-    columns |= {f"{name}_{k}": column for k, column in enumerate(values.T)}
+    columns |= {f"responsibility_{k}": share for k, share in enumerate(shares.T)}
     deliver(options, console, columns, result, "components", text)
     return 0
 
@@ -253,13 +210,10 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     """Draw points."""
     check_output(options.output, TABLES)
     stored = load_model(options.model, console)
-    if not hasattr(stored.model, "sample"):
-        raise CommandError(
-            f"a {type(stored.model).__name__} has no density to draw from; fit a LAND"
-        )
+    _need_density(stored)
     with console.working(f"drawing {options.number} points"):
-        points, components = stored.model.sample(options.number, options.seed)
-    columns = dict(zip(stored.columns, stored.to_data(points).T, strict=True))
+        points, components = stored.in_units().sample(options.number, options.seed)
+    columns = dict(zip(stored.columns, points.T, strict=True))
     if len(stored.means()) > 1:
         columns["component_" if "component" in columns else "component"] = components
     n = len(points)
@@ -267,12 +221,18 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _need_density(stored: StoredModel) -> None:
+    if not hasattr(stored.model, "score_samples"):
+        name = type(stored.model).__name__
+        raise CommandError(f"a {name} has clusters but no density; fit a LAND")
+
+
 def plot(options: argparse.Namespace, console: Console) -> int:
     """Draw a model."""
     check_output(options.output, FIGURES)
     stored = load_model(options.model, console)
     kind = options.kind or ("density" if len(stored.columns) <= 2 else "pairs")
-    with console.counting(f"drawing {kind}"):
+    with console.working(f"drawing {kind}"):
         from land.cli.figures import model_figure, save_figure
 
         save_figure(model_figure(stored, kind, options.grid), options.output)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import Any
 
 _FLAG: dict[str, Any] = {"action": "store_true"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-_MEASURES = ("lebesgue", "riemannian")
 _SIGMA = "how far around each row the model looks: a distance, auto (default) or learn"
 
 
@@ -32,11 +30,8 @@ def fit(parser: Any) -> None:
     ended, the progress is kept beside the model, in MODEL.checkpoint, until the fit has
     ended: the same command with --resume goes on from there, also after a crash.
     """
-    _data(parser, fitted=False)
-    _output(parser, "MODEL", "file for the model", required=True)
-    _number(parser, "-k --components", 1, "components of the mixture")
+    _one_model(parser, "MODEL", "file for the model")
     parser.add_argument("--resume", **_FLAG, help="go on from MODEL.checkpoint")
-    _one_model(parser)
 
 
 def report(parser: Any) -> None:
@@ -46,10 +41,7 @@ def report(parser: Any) -> None:
     Gaussian mixtures and a kernel density estimate on rows that were held out, which
     takes a second fit, and shows densities, clusters, geodesics, samples and settings.
     """
-    _data(parser, fitted=False)
-    _output(parser, "PAGE", "file for the page: .html", required=True)
-    _number(parser, "-k --components", 1, "components of the mixture")
-    _one_model(parser)
+    _one_model(parser, "PAGE", "file for the page: .html")
 
 
 def score(parser: Any) -> None:
@@ -59,7 +51,6 @@ def score(parser: Any) -> None:
     standardised columns, and can be compared with those of any other density.
     """
     _rows(parser, "for the log densities")
-    _choice(parser, "--measure", _MEASURES, "riemannian: of the metric's volume")
 
 
 def predict(parser: Any) -> None:
@@ -117,7 +108,6 @@ def select(parser: Any) -> None:
     add("--table", **_FILE, help="file for the table of candidates")
     several = f"{_SIGMA}; several: auto,0.2,0.5"
     _model(parser, type=_sigmas, default=("auto",), help=several)
-    _paper(parser)
 
 
 def info(parser: Any) -> None:
@@ -166,7 +156,7 @@ def _data(parser: Any, *, fitted: bool) -> None:
     decimal = {"choices": ".,", "help": f"the decimal sign (default: {usual})"}
     add("--decimal", default=None if fitted else ".", **decimal)
     add("--thousands", type=_character, help="what groups digits, as in 1,002.93")
-    add("--encoding", default="utf-8-sig", type=_encoding, help="of text files")
+    add("--encoding", default="utf-8-sig", help="of text files")
     add("--array", metavar="NAME", help="which array of an NPZ file")
 
 
@@ -184,14 +174,13 @@ def _model(parser: Any, **sigma: Any) -> Any:
     add = group.add_argument
     add("--sigma", **sigma)
     flat = "how freely the model leaves the data: a variance, auto or learn"
-    add("--rho", type=number_or_auto, default="auto", help=flat)
+    add("--rho", type=_number_or_word, default="auto", help=flat)
     learned = "what the model learns from the data around a place"
     _choice(group, "--metric", ("diagonal", "full", "density"), learned)
     methods = ("ml", "least_squares")
     _choice(group, "--method", methods, "maximum likelihood, or a quick baseline")
     covariances = ("full", "diag", "spherical")
     _choice(group, "--covariance-type", covariances, "shape of the components")
-    add("--init", choices=("gmm", "least_squares", "random"), help="where to start")
     scaled = "give all columns mean 0 and variance 1 first; undone in what is written"
     add("--standardize", **_FLAG, help=scaled)
     quick = "a first look, in seconds: 200 rows at most, rough numbers"
@@ -199,26 +188,18 @@ def _model(parser: Any, **sigma: Any) -> Any:
     _number(group, "--n-samples", 3000, "the more, the more accurate and the slower")
     _number(group, "--max-iter", 100, "steps at most")
     end = "stop when the log density gains less than this (default: 0.0001)"
-    add("--tol", type=positive, default=1e-4, help=end)
+    add("--tol", type=float, default=1e-4, help=end)
     _seed(group)
     return group
 
 
-def _one_model(parser: Any) -> None:
-    """How to fit one model."""
-    group = _model(parser, type=number_or_auto, default="auto", help=_SIGMA)
+def _one_model(parser: Any, kind: str, what: str) -> None:
+    """Data, how to fit one model to them, and a file for the result."""
+    _data(parser, fitted=False)
+    _output(parser, kind, what, required=True)
+    _number(parser, "-k --components", 1, "components of the mixture")
+    group = _model(parser, type=_number_or_word, default="auto", help=_SIGMA)
     _number(group, "--n-init", 1, "fits to choose from")
-    algorithm = "paper: its Algorithms 1 and 2, for one component"
-    _choice(_paper(parser), "--optimizer", ("auto", "paper"), algorithm)
-
-
-def _paper(parser: Any) -> Any:
-    """What the paper does otherwise; returns the group of arguments."""
-    group = parser.add_argument_group("the paper's variants")
-    _choice(group, "--volume", ("exact", "paper"), "paper: normalised as in its Eq. 7")
-    law = "riemannian: a density of the metric's volume, as in the paper"
-    _choice(group, "--reference", _MEASURES, law)
-    return group
 
 
 def _output(parser: Any, kind: str, what: str, **more: Any) -> None:
@@ -242,49 +223,30 @@ def _choice(parser: Any, name: str, choices: tuple[str, ...], what: str) -> None
 
 def _number(parser: Any, flags: str, default: int, what: str) -> None:
     """A whole number from one; the flags are separated by blanks."""
-    settings = {"type": count, "default": default, "metavar": "N"}
+    settings = {"type": _count, "default": default, "metavar": "N"}
     usual = f"{what} (default: {default})"
     parser.add_argument(*flags.split(), **settings, help=usual)
 
 
 def _seed(parser: Any) -> None:
     same = "the same seed gives the same result (default: 0)"
-    parser.add_argument("--seed", type=_seed_number, default=0, metavar="N", help=same)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=same)
 
 
-# What arguments can be.
+# What arguments can be; estimators refuse numbers out of range.
 
 
-def _require(good: bool, expected: str, text: str) -> None:
-    if not good:
-        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
-
-
-def positive(text: str, expected: str = "a positive number") -> float:
-    """A positive number."""
+def _number_or_word(text: str) -> float | str:
+    """A number, or a word for the estimator, such as auto."""
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
-        number = math.nan
-    _require(0.0 < number < math.inf, expected, text)
-    return number
+        return text
 
 
-def number_or_auto(text: str) -> float | str:
-    """A positive number, or the words auto or learn."""
-    words = "a positive number, auto or learn"
-    return text if text in ("auto", "learn") else positive(text, words)
-
-
-def count(text: str) -> int:
-    """A whole number from one."""
-    _require(text.isdecimal() and int(text) > 0, "a whole number from 1", text)
-    return int(text)
-
-
-def _seed_number(text: str) -> int:
-    small = text.isdecimal() and int(text) < 2**32
-    _require(small, "a whole number from 0 to 2^32 - 1", text)
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text!r}")
     return int(text)
 
 
@@ -292,24 +254,18 @@ def _counts(text: str) -> tuple[int, ...]:
     counts: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
-        counts += range(count(first), count(last or first) + 1)
-    _require(bool(counts), "numbers such as 1-4", text)
+        counts += range(_count(first), _count(last or first) + 1)
+    if not counts:
+        raise argparse.ArgumentTypeError(f"must be numbers such as 1-4, got {text!r}")
     return tuple(counts)
 
 
 def _sigmas(text: str) -> tuple[float | str, ...]:
-    return tuple(number_or_auto(part) for part in text.split(","))
+    return tuple(_number_or_word(part) for part in text.split(","))
 
 
 def _character(text: str) -> str:
     named = {"tab": "\t", r"\t": "\t", "space": " "}.get(text, text)
-    _require(len(named) == 1, "one character", text)
+    if len(named) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character, got {text!r}")
     return named
-
-
-def _encoding(text: str) -> str:
-    try:
-        "".encode(text)
-    except LookupError:
-        raise argparse.ArgumentTypeError(f"unknown encoding {text!r}") from None
-    return text

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,83 +29,77 @@ _DELIMITERS = (",", ";", "\t", "|")
 def read_table(path: Path, options: Any) -> pd.DataFrame:
     """Read a file of one of the kinds of `INPUTS`; ``-`` is CSV from standard input.
 
-    Columns of the frame are numbers (float64, NaN where one is missing), or text
-    (object, None where missing); no two have the same name. Its `attrs` have the
-    `source`, for messages, and the `delimiter` of a text file.
+    Columns of the frame are numbers (float64, NaN where one is missing), or text (None
+    where missing); no two have the same name. `attrs` has the `source`, for messages.
     """
     source, kind = str(path), path.suffix.lower()
     if source == "-":
-        source, kind = "standard input", ".csv"
-    elif not path.is_file():
-        reason = "is a folder" if path.is_dir() else "no such file"
-        raise CommandError(f"{path}: {reason}; check the path")
+        source, kind, content = "standard input", ".csv", sys.stdin.buffer.read()
+    else:
+        content = path.read_bytes()
     if kind not in INPUTS:
         raise CommandError(
             f"{path}: unknown kind of file {kind!r}; convert it to CSV, or name it "
             f"one of {', '.join(INPUTS)}"
         )
-    if kind in (".npy", ".npz"):
-        table = _read_arrays(path, options.array)
-    elif kind in (".parquet", ".pq"):
-        table = _read_parquet(path)
-    elif kind == ".xlsx":
-        table = _read_excel(path, options.header)
-    else:
-        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        table = _read_text(source, content, kind, options)
+    if options.decimal == options.thousands:
+        raise UsageError("--decimal and --thousands must differ")
+    try:
+        read = _read_text if kind in _TEXT else _read_binary
+        table = read(content, kind, options)
+    except (CommandError, ImportError):  # of what reads Parquet and Excel
+        raise
+    except Exception as error:  # whatever the content makes a reader raise
+        reason = " ".join(str(error).split())
+        raise CommandError(
+            f"{source}: cannot be read as {kind[1:]}: {reason}"
+        ) from None
     if table.empty:
         raise CommandError(f"{source}: the file has no rows of data; add some")
     table.attrs["source"] = source
     return table
 
 
-def _read_text(source: str, content: bytes, kind: str, options: Any) -> pd.DataFrame:
+def _read_text(content: bytes, kind: str, options: Any) -> pd.DataFrame:
     import pandas as pd
 
-    if options.decimal == options.thousands:
-        raise UsageError("--decimal and --thousands must differ")
     try:
         text = content.decode(options.encoding)
     except UnicodeDecodeError:
-        raise CommandError(
-            f"{source}: not text in {options.encoding}; give its encoding, for example "
-            "--encoding latin-1"
-        ) from None
+        text = "\0"
     if "\0" in text:
-        raise CommandError(
-            f"{source}: not a text file; if it is UTF-16, try --encoding utf-16"
+        raise ValueError(
+            f"not text in {options.encoding}; give its encoding, for example "
+            "--encoding latin-1 or --encoding utf-16"
         )
+    if not text.strip():
+        raise ValueError("the file is empty")
     delimiter = options.delimiter or _delimiter(text, kind, options.decimal)
     settings: Any = {"header": None, "dtype": str, "keep_default_na": False}
     settings["sep"] = r"\s+" if delimiter == " " else delimiter
     try:
         cells = pd.read_csv(io.StringIO(text), **settings).fillna("")
-    except pd.errors.EmptyDataError:
-        cells = pd.DataFrame()
     except pd.errors.ParserError as error:
         shape = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         if shape is None:
-            raise CommandError(f"{source}: the table cannot be read: {error}") from None
-        raise CommandError(
-            f"{source}: line {shape[2]} has {shape[3]} cells, the first has {shape[1]};"
-            " check the delimiter (--delimiter) and quotes"
+            raise
+        raise ValueError(
+            f"line {shape[2]} has {shape[3]} cells, the first has {shape[1]}; check "
+            "the delimiter (--delimiter) and quotes"
         ) from None
     cells = cells.apply(lambda column: column.str.strip())
     cells = cells[(cells != "").any(axis=1)].reset_index(drop=True)
-    if cells.empty:
-        raise CommandError(f"{source}: the file is empty")
     # As numpy.savetxt marks its header.
     cells.iloc[0, 0] = cells.iloc[0, 0].removeprefix("#").strip()
-    table = _named(cells, options)
-    table.attrs["delimiter"] = delimiter
-    return table
+    missing = cells.apply(lambda column: column.str.lower().isin(_MISSING))
+    return _named(cells.astype(object).where(~missing, None), options)
 
 
 def _delimiter(text: str, kind: str, decimal: str) -> str:
     """What separates the cells of the first line, for which no one has told us."""
     if kind in (".tsv", ".tab"):
         return "\t"
-    line = next((each for each in text.splitlines() if each.strip()), "")
+    line = text.lstrip().splitlines()[0]
     best = max((each for each in _DELIMITERS if each != decimal), key=line.count)
     if best in line:
         return best
@@ -115,130 +108,106 @@ def _delimiter(text: str, kind: str, decimal: str) -> str:
 
 def _named(cells: pd.DataFrame, options: Any) -> pd.DataFrame:
     """Typed columns under the names of the first row, if it has names."""
-    first, header = cells.iloc[0], options.header
-    table = cells.iloc[1:].reset_index(drop=True).apply(_typed, args=(options,))
+    signs, header = (options.decimal, options.thousands), options.header
+    first, table = cells.iloc[0], _typed(cells[1:], *signs)
     if header is None:
         # Names if it has no number, or text above numbers.
-        words = [_typed(first[[k]], options).dtype == object for k in cells]
-        numbers = [table[k].dtype != object and table[k].notna().any() for k in table]
-        header = all(words) or any(np.logical_and(words, numbers))
+        words = first.notna() & to_numbers(first, *signs).isna()
+        header = words.all() or any(words & table.notna().any() & is_numeric(table))
     if not header:
-        table = cells.apply(_typed, args=(options,))
+        table = _typed(cells, *signs)
     names: list[str] = []  # of which no two are equal
     for position, name in enumerate(first, 1):
-        base = (name if header else "") or f"x{position}"
+        base = (name if header else None) or f"x{position}"
         others = (f"{base}.{k}" for k in count(2))
         names.append(next(each for each in chain([base], others) if each not in names))
     table.columns = names
+    return table.reset_index(drop=True)
+
+
+def _typed(cells: pd.DataFrame, decimal: str, thousands: str | None) -> pd.DataFrame:
+    """Columns of numbers where all that is there are numbers, else of text."""
+    import pandas as pd
+
+    columns = {}
+    for name, words in cells.items():
+        numbers = to_numbers(words, decimal, thousands)
+        columns[name] = numbers if numbers.count() == words.count() else words
+    return pd.DataFrame(columns)
+
+
+def to_numbers(words: pd.Series, decimal: str, thousands: str | None) -> pd.Series:
+    """The numbers in cells of text, NaN where there is none."""
+    import pandas as pd
+
+    words = words.astype("str")
+    if thousands is not None:  # in groups of three: 1,5 is never 15
+        group, point = re.escape(thousands), re.escape(decimal)
+        pattern = rf"[-+]?[1-9]\d{{0,2}}({group}\d{{3}})+({point}\d*)?"
+        grouped = words.str.fullmatch(pattern).fillna(False).astype(bool)
+        words = words.where(~grouped, words.str.replace(thousands, "", regex=False))
+    if decimal == ",":
+        words = words.str.translate({ord(","): ".", ord("."): ","})
+    return pd.to_numeric(words, errors="coerce").astype(float)
+
+
+def is_numeric(table: pd.DataFrame) -> np.ndarray:
+    """Which columns hold numbers, as opposed to text."""
+    return np.array([dtype == np.float64 for dtype in table.dtypes])
+
+
+def _read_binary(content: bytes, kind: str, options: Any) -> pd.DataFrame:
+    """Arrays, a Parquet file, or the first sheet of an Excel file."""
+    import pandas as pd
+
+    stream = io.BytesIO(content)
+    if kind in (".npy", ".npz"):
+        table = _from_arrays(np.load(stream, allow_pickle=False), options.array)
+    elif kind == ".xlsx":
+        header = None if options.header is False else 0
+        table = pd.read_excel(stream, header=header, na_values=_MISSING)
+        if header is None:
+            table.columns = _numbered(table.shape[1])
+    else:
+        table = pd.read_parquet(stream)
+    table.columns = table.columns.map(str)
+
+    for name in table:
+        column, text = table[name], table[name].astype(str).astype(object)
+        numeric = pd.api.types.is_numeric_dtype(column)
+        table[name] = (
+            column.astype(float) if numeric else text.where(column.notna(), None)
+        )
     return table
 
 
-def _typed(cells: pd.Series, options: Any) -> pd.Series:
-    """Numbers if all that is there are numbers, else text."""
-    missing = cells.str.lower().isin(_MISSING)
-    words = cells.astype(object).where(~missing, None)
-    signs = options.decimal, options.thousands
-    try:
-        return words.map(lambda word: to_number(word, *signs)).astype(float)
-    except ValueError:
-        return words
+def _from_arrays(loaded: Any, wanted: str | None) -> pd.DataFrame:
+    """The array that is wanted, or the only matrix, and arrays of as many labels."""
+    import pandas as pd
 
-
-def to_number(cell: str | None, decimal: str, thousands: str | None) -> float:
-    """The number in a cell, NaN for None; a ValueError if it is none."""
-    if cell is None:
-        return np.nan
-    if "_" in cell:  # Python's own way to group digits
-        raise ValueError
-    if thousands is not None:
-        group, point = re.escape(thousands), re.escape(decimal)
-        if re.fullmatch(rf"[-+]?[1-9]\d{{0,2}}({group}\d{{3}})+({point}\d*)?", cell):
-            cell = cell.replace(thousands, "")
-    return float(cell if decimal == "." else cell.replace(decimal, "."))
-
-
-def _read_arrays(path: Path, wanted: str | None) -> pd.DataFrame:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    except (ValueError, EOFError, OSError) as error:
-        raise CommandError(
-            f"{path}: not a file of plain NumPy arrays ({error}); write it with "
-            "numpy.save from an array of numbers"
-        ) from None
+    arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     matrices = [name for name in arrays if arrays[name].ndim == 2] or list(arrays)
     name = wanted or ("X" if "X" in matrices else matrices[0])
     if name not in arrays or (name != "X" and not wanted and len(matrices) > 1):
-        raise CommandError(
-            f"{path}: choose one of its arrays, {', '.join(arrays)}, with --array NAME"
+        raise ValueError(
+            f"choose one of its arrays, {', '.join(arrays)}, with --array NAME"
         )
     array = arrays.pop(name)
-    if array.dtype.names:
-        columns = {field: array[field] for field in array.dtype.names}
-    elif array.ndim in (1, 2):
-        matrix = array[:, None] if array.ndim == 1 else array
-        columns = {f"x{k}": column for k, column in enumerate(matrix.T, 1)}
-    else:
-        raise CommandError(
-            f"{path}: the array must have 2 axes, rows and columns, got shape "
-            f"{array.shape}"
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"the array must have 2 axes, rows and columns, got shape {array.shape}"
         )
-    # Other arrays of as many rows can serve as labels.
-    shape = array.shape[:1]
-    columns |= {name: each for name, each in arrays.items() if each.shape == shape}
-    return _frame(columns)
+    table = pd.DataFrame(array)
+    if array.dtype.names is None:
+        table.columns = _numbered(table.shape[1])
+    labels = {
+        name: each for name, each in arrays.items() if each.shape == (len(array),)
+    }
+    return table.assign(**labels)
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    _check_parquet(path)
-    try:
-        return _frame(pd.read_parquet(path))
-    except (ValueError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise CommandError(f"{path}: not a Parquet file ({reason})") from None
-
-
-def _read_excel(path: Path, header: bool | None) -> pd.DataFrame:
-    """The first sheet, whose first row has the names unless `header` is False."""
-    import pandas as pd
-
-    if find_spec("openpyxl") is None:
-        raise CommandError(
-            f"{path}: Excel files need openpyxl; pip install openpyxl, or save it as "
-            "CSV"
-        )
-    first = None if header is False else 0
-    try:
-        table = pd.read_excel(path, header=first, na_values=_MISSING, engine="openpyxl")
-    except Exception as error:  # of the archive, its XML, its cells
-        reason = " ".join(str(error).split())
-        raise CommandError(f"{path}: not an Excel file ({reason})") from None
-    if header is False:
-        table.columns = [f"x{k}" for k in range(1, table.shape[1] + 1)]
-    return _frame(table)
-
-
-def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Columns of numbers, or else of text."""
-    import pandas as pd
-
-    def typed(values: Any) -> pd.Series:
-        column = pd.Series(values)
-        if pd.api.types.is_numeric_dtype(column):
-            return column.astype(float)
-        return column.astype(str).astype(object).where(column.notna(), None)
-
-    return pd.DataFrame({str(name): typed(columns[name]) for name in columns})
-
-
-def _check_parquet(path: Path) -> None:
-    """Refuse a Parquet file where nothing can read or write it."""
-    if find_spec("pyarrow") is None:
-        raise CommandError(
-            f"{path}: Parquet needs pyarrow; pip install 'land[cli]', or use CSV"
-        )
+def _numbered(count: int) -> list[str]:
+    return [f"x{k}" for k in range(1, count + 1)]
 
 
 # What commands write.
@@ -257,14 +226,9 @@ def check_output(path: Path | None, kinds: Sequence[str] | None = None) -> None:
             f"{path}: unknown kind of file {path.suffix!r}; use {', '.join(kinds)}"
         )
     folder = path.absolute().parent
-    if not folder.is_dir():
-        raise CommandError(f"{path}: there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK):
-        raise CommandError(
-            f"{path}: the folder is read-only; choose a place that you may use"
-        )
-    if path.suffix.lower() == ".parquet":
-        _check_parquet(path)
+        what = "is read-only" if folder.is_dir() else "does not exist; make it first"
+        raise CommandError(f"{path}: its folder {what}, or choose another place")
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
@@ -273,10 +237,9 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
 
     from land.estimators.archive import replacing
 
-    table = pd.DataFrame(columns)
-    kind = path.suffix.lower()
+    table, kind = pd.DataFrame(columns), path.suffix.lower()
     if str(path) == "-":
-        sys.stdout.write(table.to_csv(index=False))
+        table.to_csv(sys.stdout, index=False)
         sys.stdout.flush()
         return
     if kind == ".npy" and not all(map(pd.api.types.is_numeric_dtype, table.dtypes)):
@@ -285,10 +248,9 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
         if kind == ".npy":
             np.save(stream, table.to_numpy(dtype=np.float64), allow_pickle=False)
         elif kind == ".parquet":
-            stream.write(table.to_parquet(index=False))
+            table.to_parquet(stream, index=False)
         else:
-            separator = "\t" if kind == ".tsv" else ","
-            stream.write(table.to_csv(index=False, sep=separator).encode())
+            table.to_csv(stream, index=False, sep="\t" if kind == ".tsv" else ",")
 
 
 def text_table(columns: Mapping[str, Any]) -> str:

@@ -172,13 +172,18 @@ def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback 
 
     def call(step: Step) -> None:
         if verbose:
-            sys.stderr.write(
+            tell(
                 f"{name}: {step.stage} {step.iteration:3d}  "
                 f"objective {step.objective:.5f}  {step.n_log_maps} log maps  "
-                f"{step.seconds:.1f} s\n"
+                f"{step.seconds:.1f} s"
             )
-            sys.stderr.flush()
         for each in callbacks:
             each(step)
 
     return call if callbacks or verbose else None
+
+
+def tell(line: str) -> None:
+    """Report progress on the standard error stream."""
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

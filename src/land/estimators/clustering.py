@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
 from functools import partial
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
@@ -203,7 +203,7 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
     Parameters
     ----------
     labels_true, labels_pred : sequences of length n
-        The class and the cluster of each row: any hashable labels.
+        The class and the cluster of each row: numbers or words.
 
     Notes
     -----
@@ -239,33 +239,15 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
 
 
 def _codes(name: str, value: Any) -> NDArray[np.intp]:
-    """Labels as numbers from zero, in the order in which they first appear."""
-    is_text = isinstance(value, (str, bytes))
-    shape = getattr(value, "shape", (1,))
-    if is_text or len(shape) != 1:
-        what = repr(value) if is_text else f"shape {tuple(shape)}"
-        raise ValueError(
-            f"{name} must be a sequence, one label for each row, got {what}"
-        )
+    """Labels as numbers from zero."""
     try:
-        # NumPy scalars become Python's, so that an array and a list give equal labels.
-        labels = value.tolist() if hasattr(value, "tolist") else list(value)
-        codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+        labels = check_array(value, ensure_2d=False, dtype=None, input_name=name)
+        codes = np.unique(labels, return_inverse=True)[1]
     except TypeError as error:
+        raise ValueError(f"{name} must be numbers or words: {error}") from None
+    if labels.ndim != 1:
         raise ValueError(
-            f"{name} must be a sequence of hashable labels: {error}"
-        ) from None
-    if not labels:
-        raise ValueError(f"{name} must not be empty")
-    missing = sum(_is_missing(label) for label in labels)
-    if missing:
-        raise ValueError(f"{name} has {missing} missing labels (NaN); drop them first")
-    return np.array([codes[label] for label in labels])
-
-
-def _is_missing(label: Hashable) -> bool:
-    """Whether it is not equal to itself, as NaN, NaT and pandas' NA."""
-    try:
-        return bool(label != label)
-    except TypeError:
-        return True
+            f"{name} must be a sequence, one label for each row, got shape "
+            f"{labels.shape}"
+        )
+    return codes

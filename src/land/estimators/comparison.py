@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
 from land.estimators.health import WORTHWHILE
+from land.estimators.held_out import mean_and_error, try_out
 from land.metrics import EuclideanMetric
 
 Array = NDArray[np.float64]
@@ -44,17 +44,16 @@ class Entry:
     @property
     def mean(self) -> float:
         """Mean log density of the rows that could be scored."""
-        return float(np.nanmean(self.values))
+        return mean_and_error(self.values)[0]
 
     @property
     def stderr(self) -> float:
         """Standard error of the mean."""
-        return _stderr(self.values)
+        return mean_and_error(self.values)[1]
 
     def ahead_of(self, other: Entry) -> tuple[float, float]:
         """Mean difference of the log densities, row by row, and its standard error."""
-        gap = self.values - other.values
-        return float(np.nanmean(gap)), _stderr(gap)
+        return mean_and_error(self.values - other.values)
 
 
 @dataclass(frozen=True)
@@ -120,8 +119,7 @@ def compare(model: Any, X: Array, seed: int, say: Callable[[str], None]) -> Comp
     by_bic = GridSearchCV(mixture, sizes, scoring=_negative_bic, cv=all_rows)
     widths = GridSearchCV(KernelDensity(rtol=1e-4), {"bandwidth": _BANDWIDTHS})
     say(f"comparing: fitting to {len(train)} of {len(X)} rows")
-    own, seconds = _timed(clone(model), train)
-    values = own.score_samples(test)
+    own, values, seconds = try_out(clone(model), train, test)
     entries = [Entry("LAND", "as fitted, to these rows", values, seconds)]
     say("comparing with Gaussian mixtures and a kernel density estimate")
     with warnings.catch_warnings():
@@ -131,21 +129,15 @@ def compare(model: Any, X: Array, seed: int, say: Callable[[str], None]) -> Comp
             (by_bic, f"the best by BIC, up to {_MOST}"),
             (widths, "bandwidth cross-validated"),
         ):
-            fitted, seconds = _timed(rival, scaled)
+            fitted, values, seconds = try_out(rival, scaled, unseen)
             fitted = getattr(fitted, "best_estimator_", fitted)
-            values = fitted.score_samples(unseen) - log_scale
-            entries.append(Entry(_name(fitted), note, values, seconds))
+            entries.append(Entry(_name(fitted), note, values - log_scale, seconds))
     metric = getattr(own, "estimator_", own).metric_
     return Comparison(entries, len(train), isinstance(metric, EuclideanMetric))
 
 
 def _size(model: Any) -> int:
     return getattr(getattr(model, "estimator", model), "n_components", 1)
-
-
-def _timed(model: Any, rows: Array) -> tuple[Any, float]:
-    started = time.perf_counter()
-    return model.fit(rows), time.perf_counter() - started
 
 
 def _name(rival: Any) -> str:
@@ -157,11 +149,6 @@ def _name(rival: Any) -> str:
 
 def _negative_bic(mixture: GaussianMixture, X: Array) -> float:
     return -float(mixture.bic(X))
-
-
-def _stderr(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.std(known, ddof=1) / math.sqrt(len(known)))
 
 
 def _gap(one: Entry, other: Entry) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from contextlib import suppress
@@ -13,18 +12,21 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_array
 
 from land._validation import check_count
 from land.estimators.base import check_choice, draw_integers, is_learned
+from land.estimators.callbacks import tell
 from land.estimators.clustering import f_measure
 from land.estimators.density import information_criteria
+from land.estimators.held_out import try_out
 from land.estimators.mixture import LANDMixture
 from land.estimators.scoring import check_n_jobs, spread
 
+Array = NDArray[np.float64]
 Criterion = Literal["bic", "aic", "held_out"]
 Row = dict[str, Any]
 
@@ -51,9 +53,6 @@ class Selection:
         The chosen model, fitted to all rows of the data.
     criterion : str
         What it was chosen by.
-    at_edge : bool
-        Whether its number of components is the largest that was fitted, or the
-        smallest and above 1.
     interrupted : bool
         Whether an interrupt (Ctrl-C) has ended the search.
     """
@@ -62,7 +61,6 @@ class Selection:
     best: Row
     model: LANDMixture
     criterion: Criterion
-    at_edge: bool = False
     interrupted: bool = False
 
 
@@ -188,7 +186,7 @@ def select(
     candidates, interrupted = _fit_all(fit, models, n_jobs, report)
     chosen = _choose(candidates, criterion)
     assert chosen.model is not None
-    at_edge = _warn_about_edge(candidates, chosen)
+    _warn_about_edge(candidates, chosen)
     if chosen.row["warnings"]:
         warnings.warn(
             f"the chosen model warns: {chosen.row['warnings']}",
@@ -200,8 +198,7 @@ def select(
         import pandas
 
         table = pandas.DataFrame(table)
-    best = dict(chosen.row)
-    return Selection(table, best, chosen.model, criterion, at_edge, interrupted)
+    return Selection(table, chosen.row, chosen.model, criterion, interrupted)
 
 
 def _fit_all(fit, models, n_jobs, report) -> tuple[list[_Candidate], bool]:
@@ -240,14 +237,14 @@ def _fit_candidate(model: LANDMixture, X: Any, parts: Any, labels: Any) -> _Cand
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = _fit(clone(model), X)
-            row |= _scores(fitted, X)
+            fitted, values, _ = try_out(clone(model), X, X)
+            row |= _scores(fitted, values)
             if labels is not None:
                 pairs = zip(labels, fitted.predict(X).tolist(), strict=True)
                 known = [pair for pair in pairs if pair[0] is not None]
                 row["f_measure"] = f_measure(*zip(*known, strict=True))
             if parts is not None:
-                row["held_out"] = _fit(clone(model), parts[0]).score(parts[1])
+                row["held_out"] = float(np.mean(try_out(clone(model), *parts).values))
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"
     row["seconds"] = time.perf_counter() - start
@@ -255,16 +252,7 @@ def _fit_candidate(model: LANDMixture, X: Any, parts: Any, labels: Any) -> _Cand
     return _Candidate(row, fitted)
 
 
-def _fit(model: LANDMixture, X: Any) -> LANDMixture:
-    """Fit; pass on the interrupt that a fit answers with what it has so far."""
-    model.fit(X)
-    if model.interrupted_:
-        raise KeyboardInterrupt
-    return model
-
-
-def _scores(model: LANDMixture, X: Any) -> Row:
-    values = model.score_samples(X)
+def _scores(model: LANDMixture, values: Array) -> Row:
     total = float(np.sum(values))
     return {
         "sigma": float(getattr(model, "sigma_", math.nan)),
@@ -299,30 +287,28 @@ def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
     raise RuntimeError(f"{what}; the first: {first}")
 
 
-def _warn_about_edge(candidates: list[_Candidate], chosen: _Candidate) -> bool:
-    """Whether the choice is at the edge of the numbers of components fitted."""
+def _warn_about_edge(candidates: list[_Candidate], chosen: _Candidate) -> None:
+    """Warn of a choice at the edge of the numbers of components fitted."""
     counts = {each.row["n_components"] for each in candidates if each.model is not None}
     best = chosen.row["n_components"]
-    if len(counts) == 1 or not (best == max(counts) or best == min(counts) > 1):
-        return False
-    edge, remedy = ("largest", "more") if best == max(counts) else ("smallest", "fewer")
-    warnings.warn(
-        f"the chosen number of components, {best}, is the {edge} that was tried; "
-        f"try {remedy} of them",
-        UserWarning,
-        stacklevel=3,
-    )
-    return True
+    if len(counts) > 1 and (best == max(counts) or best == min(counts) > 1):
+        largest = best == max(counts)
+        edge, remedy = ("largest", "more") if largest else ("smallest", "fewer")
+        warnings.warn(
+            f"the chosen number of components, {best}, is the {edge} that was tried; "
+            f"try {remedy} of them",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _report(criterion: Criterion, total: int, done: int, row: Row) -> None:
     outcome = row["error"] or f"{criterion} {row[criterion]:.6g}"
     sigma = "" if math.isnan(row["sigma"]) else f"sigma {row['sigma']:.4g}  "
-    sys.stderr.write(
+    tell(
         f"select: {done} of {total}  n_components {row['n_components']}  "
-        f"{sigma}{outcome}  {row['seconds']:.1f} s\n"
+        f"{sigma}{outcome}  {row['seconds']:.1f} s"
     )
-    sys.stderr.flush()
 
 
 def _grid(n_components: Any, sigma: Any, template: LANDMixture) -> ParameterGrid:

@@ -7,10 +7,8 @@ Those that are learned from data are `LocalDiagonalMetric`, the paper's,
 from typing import Any
 
 from land.metrics.base import Metric
-from land.metrics.density import DensityMetric
 from land.metrics.function import EuclideanMetric, FunctionMetric
-from land.metrics.local_diagonal import LocalDiagonalMetric
-from land.metrics.local_full import LocalFullMetric
+from land.metrics.learned import DensityMetric, LocalDiagonalMetric, LocalFullMetric
 from land.metrics.pullback import PullbackMetric
 
 # The metrics that estimators learn, by the words for them.

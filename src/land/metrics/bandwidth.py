@@ -8,8 +8,7 @@ from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
 from land.metrics.base import Metric
-from land.metrics.density import DensityMetric
-from land.metrics.local_diagonal import LocalDiagonalMetric
+from land.metrics.learned import DensityMetric, LocalDiagonalMetric
 
 Array = NDArray[np.float64]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -86,21 +88,7 @@ class Metric(abc.ABC):
         Tensors as in `tensor_batch`; slopes (n, D, ...), where axis 1 is the coordinate
         of the derivative; and bends (n, D, D, ...).
         """
-        return jax.vmap(self.jet_at)(points)
-
-    def jet_at(self, point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """The same at one point, (D,), by automatic differentiation of `tensor_at`."""
-
-        def tensor(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-            found = self.tensor_at(x)
-            return found, found
-
-        def slope(x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-            slopes, found = jax.jacfwd(tensor, has_aux=True)(x)
-            return slopes, (slopes, found)
-
-        bends, (slopes, found) = jax.jacfwd(slope, has_aux=True)(point)
-        return found, jnp.moveaxis(slopes, -1, 0), jnp.moveaxis(bends, (-1, -2), (0, 1))
+        return derivatives_of(self.tensor_batch, points)
 
     # Public, NumPy-valued views with any leading batch axes.
 
@@ -169,12 +157,31 @@ class Metric(abc.ABC):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """NumPy twin of `jet_batch`."""
         if not len(points):
-            shapes = jax.eval_shape(self.jet_at, jnp.zeros(self.dim))
-            tensors, slopes, bends = (np.empty((0, *each.shape)) for each in shapes)
+            shapes = jax.eval_shape(self.jet_batch, jnp.zeros((1, self.dim)))
+            tensors, slopes, bends = (np.empty((0, *each.shape[1:])) for each in shapes)
         else:
             found = in_blocks(_jet_batch, device().points, self, points)
             tensors, slopes, bends = found
         return tensors, slopes, bends
+
+
+def derivatives_of(
+    function: Callable[[jax.Array], jax.Array], points: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Values, slopes and bends of a function of many points, each on its own."""
+    with_slopes: Any = partial(_with_slopes, function)
+    (values, slopes), (_, bends) = _with_slopes(with_slopes, points)
+    return values, slopes, bends
+
+
+def _with_slopes(function: Callable[[jax.Array], Any], points: jax.Array) -> Any:
+    """Values (n, ...) of a function, and derivatives (n, D, ...)."""
+
+    def along(way: jax.Array) -> Any:
+        return jax.jvp(function, (points,), (jnp.broadcast_to(way, points.shape),))
+
+    ways = jnp.eye(points.shape[1], dtype=points.dtype)
+    return jax.vmap(along, out_axes=(None, 1))(ways)
 
 
 @jax.jit

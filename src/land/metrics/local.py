@@ -7,7 +7,8 @@ the data plus rho. A kind of metric says which sums, and how they make up h.
 from __future__ import annotations
 
 import abc
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any, Self
 
 import jax
@@ -15,11 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from land._device import device
 from land._validation import check_points, check_positive
-from land.metrics.base import Metric
-from land.metrics.sums import MOMENT_DIMENSIONS, all_data, sum_derivatives
-from land.metrics.table import Factors, SumTable, cut_off, sum_table
-from land.metrics.tensors import invert_positive, product, transposed
+from land.metrics.base import Metric, derivatives_of
+from land.metrics.sums import all_data, sums_over_data
+from land.metrics.table import Factors, SumTable, cut_off, sum_table, sums_from_table
+from land.metrics.tensors import invert_positive
 
 Array = NDArray[np.float64]
 
@@ -27,13 +29,14 @@ Array = NDArray[np.float64]
 _SMALLEST = 1e-6
 # Data are far from the origin if it is this many times farther than their extent.
 _FAR = 4.0
+# All attributes but those that are computed when they are asked for.
+_STORED = ("data", "sigma", "rho", "dim", "center", "_sums", "_table")
 
 
 class LocalMetric(Metric):
     """The inverse of a local variance of the data.
 
-    Subclasses have three methods: `_factors` and `_arranged` for many points at once,
-    and `_variance` for a single one.
+    Subclasses say which sums over the data it takes, and how they are arranged.
     """
 
     def __init__(self, data: ArrayLike, sigma: float, rho: float) -> None:
@@ -63,11 +66,6 @@ class LocalMetric(Metric):
     def _arranged(sums: jax.Array, dim: int) -> jax.Array:
         """Sums (..., F) as local variances, (..., D) or (..., D, D)."""
 
-    @staticmethod
-    @abc.abstractmethod
-    def _variance(weights: jax.Array, offsets: jax.Array) -> jax.Array:
-        """The local variance; weights (n,), offsets (n, D), all in units of sigma."""
-
     @property
     def landmarks(self) -> Array:
         """The data: geodesics run along them."""
@@ -92,21 +90,16 @@ class LocalMetric(Metric):
         the metric itself. The cost does not depend on the number of data; the sums are
         right to 1e-9 of the largest ones within half a sigma.
         """
-        if self.is_tabulated or self.dim != 2:
+        if self.is_tabulated:
             return self
-        metric = object.__new__(type(self))
-        metric.__dict__ |= {k: v for k, v in vars(self).items() if k != "_leaves"}
-        if self._is_far:
-            metric._about_center = self._about_center.tabulated()
-        else:
-            floor = self.rho / self.sigma**2
-            metric._table = sum_table(self._scaled, self._factors(self.dim), floor)
-        return metric if metric.is_tabulated else self
+        floor = self.rho / self.sigma**2
+        table = sum_table(self._scaled, self._factors(self.dim), floor)
+        return self if table is None else self._with(_table=table)
 
     @property
     def is_tabulated(self) -> bool:
         """Whether sums come from a table."""
-        return self.centred()[0]._table is not None
+        return self._table is not None
 
     def centred(self) -> tuple[Self, Array]:
         """The metric of the data minus their mean, and that mean.
@@ -119,7 +112,13 @@ class LocalMetric(Metric):
 
     @cached_property
     def _about_center(self) -> Self:
-        return type(self)(self.data - self.center, self.sigma, self.rho)
+        return self._with(data=self.data - self.center, center=np.zeros(self.dim))
+
+    def _with(self, **changes: Any) -> Self:
+        """A copy with other attributes, and without what follows from them."""
+        metric = object.__new__(type(self))
+        metric.__dict__ |= {name: vars(self)[name] for name in _STORED} | changes
+        return metric
 
     @cached_property
     def _is_far(self) -> bool:
@@ -131,26 +130,52 @@ class LocalMetric(Metric):
         return np.asarray((self.data - self.center) / self.sigma)
 
     def tensor_at(self, point: jax.Array) -> jax.Array:
-        """The formula, as printed, for one point."""
-        data, present = self._sums.rows[:, : self.dim], self._sums.columns[:, 0]
-        offsets = data - (point - self.center) / self.sigma
-        weights = present * jnp.exp(-0.5 * jnp.sum(offsets**2, axis=1))
-        variance = self.sigma**2 * self._variance(weights, offsets)
-        return invert_positive(variance, self.rho, variance.ndim == 2)
+        """The tensor at one point: a batch of one."""
+        return self.tensor_batch(point[None])[0]
 
     def tensor_batch(self, points: jax.Array) -> jax.Array:
-        """All points at once, as matrix products over blocks that fit the cache."""
-        if self.dim > MOMENT_DIMENSIONS:
-            return _jet(points, self, 0)[0]
-        return _tensors(points, self)
+        """All points at once, as matrix products over runs that fit the cache."""
+        return self._in_runs(self._tensors, points, 1)
 
     def jet_batch(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Tensors and derivatives of 1 / h by those of h, which come from one sum."""
-        if self.dim > MOMENT_DIMENSIONS:  # one at a time: D^2 numbers for each datum
-            tensors, slopes, bends = jax.lax.map(self.jet_at, points)
+        """The same with derivatives, each of which takes weights of its own."""
+        derivatives = 1 + self.dim + self.dim**2
+        jet = partial(derivatives_of, self._tensors)
+        return self._in_runs(jet, points, derivatives)
+
+    def _tensors(self, points: jax.Array) -> jax.Array:
+        scaled = (points - self.center) / self.sigma
+        factors = self._factors(self.dim)
+        if self._table is not None:
+            sums = sums_from_table(scaled, self._table)
         else:
-            tensors, slopes, bends = _jet(points, self, 2)
-        return tensors, slopes, bends
+            sums = sums_over_data(scaled, self._sums, factors)
+        # Variances are never negative, but for rounding where there is next to nothing.
+        variances = np.array([len(set(each)) < 2 for each in factors])
+        missing = jnp.where(variances, jnp.maximum(-sums, 0.0), 0.0)
+        sums += jax.lax.stop_gradient(missing)
+        h = self.sigma**2 * self._arranged(sums, self.dim)
+        return invert_positive(h, self.rho, h.ndim == 3)
+
+    def _in_runs(
+        self, function: Callable[[jax.Array], Any], points: jax.Array, arrays: int
+    ) -> Any:
+        """Arrays that a function gives for points (n, D), so many at once.
+
+        Memory is bounded, and on a processor the arrays of all pairs of points and data
+        fit the cache.
+        """
+        n, dim = points.shape
+        n_data = 1 if self._table is not None else len(self._sums.rows)
+        most = max(1, device().pairs // (n_data * arrays))
+        if n <= most:
+            return function(points)
+        n_runs = -(-n // most)
+        length = -(-n // n_runs)
+        padding = jnp.broadcast_to(points[:1], (n_runs * length - n, dim))
+        runs = jnp.concatenate([points, padding]).reshape(n_runs, length, dim)
+        found = jax.lax.map(function, runs)
+        return jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:])[:n], found)
 
     def __repr__(self) -> str:
         return (
@@ -183,50 +208,6 @@ class LocalMetric(Metric):
         metric.center, metric.sigma, metric.rho, metric._sums, metric._table = leaves
         metric.__dict__["_leaves"] = leaves
         return metric
-
-
-def _jet(points: jax.Array, metric: Any, order: int) -> tuple[jax.Array, ...]:
-    """Tensors and their derivatives up to an order."""
-    sigma, dim = metric.sigma, metric.dim
-    source = metric._sums if metric._table is None else metric._table
-    found = sum_derivatives(
-        (points - metric.center) / sigma, source, metric._factors(dim), order
-    )
-    # The local variance h and its derivatives, the latter in units of sigma.
-    h, *others = (metric._arranged(part, dim) for part in found)
-    full = h.ndim == 3
-    tensors = invert_positive(sigma**2 * h, metric.rho, full)
-    if order == 0:
-        return (tensors,)
-    # M' = -M h' M
-    around = tensors[:, None]
-    halves = product(sigma * others[0], around, full)
-    falls = -product(around, halves, full)
-    if order == 1:
-        return tensors, falls
-    # M'' = -M h'' M - M' h' M - (M' h' M)^T
-    around = around[:, None]
-    bends = product(product(around, others[1], full), around, full)
-    steep = product(falls[:, :, None], halves[:, None], full)
-    return tensors, falls, -bends - steep - transposed(steep, full)
-
-
-# Metrics are differentiated in the points only.
-
-
-@jax.custom_jvp
-def _tensors(points: jax.Array, metric: Any) -> jax.Array:
-    return _jet(points, metric, 0)[0]
-
-
-@_tensors.defjvp
-def _tensors_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    points, metric = primals
-    tensors, slopes = _jet(points, metric, 1)
-    # Neither products of tiny matrices nor sums over a short axis: both are slow.
-    ways = tangents[0].reshape(*points.shape, *(slopes.ndim - 2) * [1])
-    terms = [ways[:, axis] * slopes[:, axis] for axis in range(points.shape[1])]
-    return tensors, sum(terms[1:], terms[0])
 
 
 def _rebuild(kind: Any, given: tuple[Any, ...], is_tabulated: bool) -> LocalMetric:

@@ -11,6 +11,9 @@ Jacobi fields need, to 1e-5.
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
+from math import factorial
 from typing import Any, NamedTuple
 
 import jax
@@ -19,16 +22,22 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from land.metrics.gauss_transform import chebyshev_nodes, sums_at_nodes
+from land.metrics.gauss_transform import (
+    cells_with_data,
+    cells_within,
+    chebyshev_nodes,
+    sums_at_nodes,
+)
+from land.metrics.tensors import along
 
 Array = NDArray[np.float64]
 # The coordinates whose offsets are multiplied, for each sum: see `land.metrics.sums`.
 Factors = tuple[tuple[int, ...], ...]
 
-# Width of a cell in units of sigma; parts of it along each axis, each with a polynomial
-# of so many terms; nodes along each axis of a cell that those come from. For a Gaussian
+# Cells are as wide as sigma. Parts of a cell along each axis, each with a polynomial of
+# so many terms; nodes along each axis of a cell that those come from. For a Gaussian
 # the error is about 2 (w / 4)^n / sqrt(n!) on a part of width w with n terms.
-_WIDTH, _PARTS, _TERMS, _NODES = 1.0, 4, 9, 16
+_PARTS, _TERMS, _NODES = 4, 9, 16
 # Exponents of x and y in the polynomials.
 _POWERS = [(a, b) for a in range(_TERMS) for b in range(_TERMS - a)]
 # The table may have so many cells that are not empty (1.2 GB), and lie in a rectangle
@@ -86,20 +95,19 @@ def sum_table(scaled: Array, factors: Factors, floor: float) -> SumTable | None:
     """
     if scaled.shape[1] != 2:
         return None
-    margin = int(np.ceil(cut_off(len(scaled), floor) / _WIDTH))
-    origin = scaled.min(axis=0) - margin * _WIDTH
-    size = np.floor((scaled.max(axis=0) - origin) / _WIDTH) + 1 + margin
+    margin = int(np.ceil(cut_off(len(scaled), floor)))
+    origin = scaled.min(axis=0) - margin
+    size = np.floor(scaled.max(axis=0) - origin) + 1 + margin
     if not np.prod(size) <= _MOST_PLACES:
         return None
-    places = (scaled - origin) / _WIDTH
-    noticed = _have_data_within(places, size.astype(int), margin)
-    if np.sum(noticed) > _MOST_CELLS:
+    places = scaled - origin
+    occupied = cells_with_data(places, tuple(size.astype(int)))
+    slots = cells_within(occupied, (margin, margin))
+    if slots.max() > _MOST_CELLS:
         return None
-    slots = np.zeros(noticed.shape, dtype=np.int32)
-    slots[noticed] = np.arange(1, np.sum(noticed) + 1)
     nodes, _ = chebyshev_nodes(_NODES)
     powers = [(each.count(0), each.count(1)) for each in factors]
-    values = sums_at_nodes(places, slots, margin, _WIDTH, nodes, powers)
+    values = sums_at_nodes(places, slots, margin, nodes, powers)
     least, most = _extremes(values)
     if np.any(most + floor > _MOST_CONTRAST * (least + floor)):
         return None
@@ -140,29 +148,16 @@ def _polynomials(values: Array) -> Array:
     return found.reshape(len(values), _PARTS**2, -1)
 
 
-def _have_data_within(
-    places: Array, size: NDArray[np.intp], margin: int
-) -> NDArray[np.bool_]:
-    """Which cells have data in one of the cells at most `margin` away."""
-    cells = np.floor(places).astype(int)
-    sums = np.zeros(size + 1, dtype=np.intp)
-    np.add.at(sums, tuple(cells.T + 1), 1)
-    sums = sums.cumsum(axis=0).cumsum(axis=1)
-    low = [np.maximum(np.arange(side) - margin, 0) for side in size.tolist()]
-    high = [np.minimum(np.arange(side) + margin + 1, side) for side in size.tolist()]
-    corners = [sums[np.ix_(x, y)] for x in (high[0], low[0]) for y in (high[1], low[1])]
-    return np.asarray(corners[0] - corners[1] - corners[2] + corners[3] > 0)
+def sums_from_table(points: jax.Array, table: SumTable) -> jax.Array:
+    """Sums at points in units of sigma: (n, 2) -> (n, F)."""
+    return _jet(0, points, table)[0]
 
 
-def sums_from_table(
-    points: jax.Array, table: SumTable, order: int
-) -> tuple[jax.Array, ...]:
-    """Sums at points in units of sigma, and derivatives up to an order.
-
-    As `land.metrics.sums` has them: (n, F), (n, 2, F), (n, 2, 2, F).
-    """
-    places = (points - table.origin) * (_PARTS / _WIDTH)
-    corners = jnp.floor(jax.lax.stop_gradient(places))
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _jet(order: int, points: jax.Array, table: SumTable) -> tuple[jax.Array, ...]:
+    """Sums and their derivatives up to an order, (n, 2, ..., 2, F)."""
+    places = (points - table.origin) * _PARTS
+    corners = jnp.floor(places)
     shape = _PARTS * jnp.asarray(table.slots.shape)
     inside = jnp.all((corners >= 0) & (corners < shape), axis=1)
     fine = jnp.where(inside[:, None], corners, 0.0).astype(jnp.int32)
@@ -180,15 +175,21 @@ def sums_from_table(
         in_y.append(_horner(own, y, order))
     # By how often it is differentiated in y, then in x.
     jet = [_horner([each[k] for each in in_y], x, order - k) for k in range(order + 1)]
-    scale = 2.0 * _PARTS / _WIDTH
-    found = [jet[0][0]]
-    if order >= 1:
-        found.append(scale * jnp.stack([jet[0][1], jet[1][0]], axis=1))
-    if order >= 2:
-        entries = [2.0 * jet[0][2], jet[1][1], jet[1][1], 2.0 * jet[2][0]]
-        bends = scale**2 * jnp.stack(entries, axis=1)
-        found.append(bends.reshape(len(points), 2, 2, -1))
+    found = []
+    for k in range(order + 1):
+        in_x_in_y = [(k - sum(axes), sum(axes)) for axes in product((0, 1), repeat=k)]
+        entries = [factorial(p) * factorial(q) * jet[q][p] for p, q in in_x_in_y]
+        there = (2.0 * _PARTS) ** k * jnp.stack(entries, axis=1)
+        found.append(there.reshape(len(points), *k * (2,), rows.shape[2]))
     return tuple(found)
+
+
+@_jet.defjvp
+def _jet_jvp(order: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    # Automatic differentiation would keep all that Horner's method goes through.
+    *found, last = _jet(order + 1, *primals)
+    slopes = *found[1:], last
+    return tuple(found), tuple(along(tangents[0], each) for each in slopes)
 
 
 def _taken(array: jax.Array, *indices: jax.Array) -> jax.Array:

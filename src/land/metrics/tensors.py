@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 # Up to this many dimensions elimination for all matrices at once is faster.
 _FEW = 6
@@ -66,11 +67,6 @@ def product(left: Any, right: Any, full: bool) -> Any:
     return sum(left[..., :, k, None] * right[..., None, k, :] for k in range(dim))
 
 
-def transposed(tensors: Any, full: bool) -> Any:
-    """Transposes of tensors."""
-    return tensors.swapaxes(-1, -2) if full else tensors
-
-
 def invert_positive(tensors: Any, shift: Any, full: bool) -> Any:
     """Inverses (T + shift I)^-1 of positive JAX tensors."""
     if not full:
@@ -78,6 +74,21 @@ def invert_positive(tensors: Any, shift: Any, full: bool) -> Any:
     dim = tensors.shape[-1]
     matrices = tensors + shift * jnp.eye(dim)
     return jnp.linalg.inv(matrices) if dim > _FEW else _eliminate(matrices)
+
+
+def along(ways: jax.Array, slopes: jax.Array) -> jax.Array:
+    """Derivatives along ways (n, D) from those in each coordinate, (n, D, ...)."""
+    # Neither products of tiny matrices nor sums over a short axis: both are slow.
+    ways = ways.reshape(*ways.shape, *(slopes.ndim - 2) * [1])
+    terms = [ways[:, axis] * slopes[:, axis] for axis in range(ways.shape[1])]
+    return sum(terms[1:], terms[0])
+
+
+def columns(array: jax.Array, places: NDArray[np.intp]) -> jax.Array:
+    """`array[..., places]` as a product with zeros and ones: gathering is slow."""
+    if places.tolist() == list(range(array.shape[-1])):
+        return array
+    return array @ np.eye(array.shape[-1])[:, places]
 
 
 @jax.custom_jvp

@@ -28,6 +28,7 @@ from land.plotting.sheet import (
     axes,
     component_legend,
     components_of,
+    styled,
 )
 
 # Responsibilities below cannot be seen and are not worth a geodesic.
@@ -40,13 +41,9 @@ _PANEL, _LEGEND = (2.3, 2.1), 0.5
 
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
     """Mark the means of a fitted model in two dimensions; `style` of `Axes.scatter`."""
-    ax = axes(ax)
-    parts = components_of(model, 2)
-    defaults: dict[str, Any] = {"s": 60, "zorder": 6, "edgecolors": "white"}
-    defaults["linewidths"] = 1.2
-    if not style.keys() & {"c", "color", "facecolors"}:
-        defaults["c"] = parts.colors
-    artist = ax.scatter(*parts.means.T, **defaults | style)
+    ax, parts = axes(ax), components_of(model, 2)
+    look = styled(style, color=parts.colors, edgecolors="white", s=60, zorder=6)
+    artist = ax.scatter(*parts.means.T, **{"linewidths": 1.2} | look)
     ax.set_aspect("equal")
     return artist
 
@@ -74,21 +71,20 @@ def plot_covariance(
         varying faster, with gaps where a geodesic could not be computed. The first of
         each component has a label.
     """
-    ax = axes(ax)
+    ax, parts = axes(ax), components_of(model, 2)
     radii = check_points("n_std", np.atleast_1d(np.asarray(n_std)), ndim=1)
     if radii.min() <= 0.0:
         raise ValueError(f"n_std must be positive, got {radii.tolist()}")
-    parts = components_of(model, 2)
     if parts.covariances is None:
         raise ValueError(f"model must have covariances, got {type(model).__name__}")
     artists: list[Line2D] = []
     for k, color in enumerate(parts.colors):
         half_axes = pair_axes(parts.covariances[k], [0, 1])
-        defaults: dict[str, Any] = {"color": color, "linewidth": 1.4, "zorder": 4}
-        defaults["label"] = f"component {k}"
+        look = styled(style, color=color, linewidth=1.4, zorder=4)
+        label: dict[str, Any] = {"label": f"component {k}"}
         for curve in ellipses(parts.metric, parts.means[k], half_axes, radii):
-            artists += ax.plot(*curve.T, **defaults | style)
-            defaults["label"] = None
+            artists += ax.plot(*curve.T, **label | look)
+            label = {}
     ax.set_aspect("equal")
     return artists
 
@@ -117,8 +113,7 @@ def plot_responsibilities(
         One for each component, in its colour, with the responsibilities as alpha.
         Without curves below a responsibility of 0.05, and those that failed.
     """
-    ax = axes(ax)
-    parts = components_of(model, 2)
+    ax, parts = axes(ax), components_of(model, 2)
     count = check_count("max_curves", max_curves)
     data = check_points("X", X, 2, ndim=2)
     shares = np.ones((len(data), 1))
@@ -126,20 +121,18 @@ def plot_responsibilities(
         shares = np.asarray(model.predict_proba(data))
     mixed = np.clip(shares @ to_rgba_array(parts.colors), 0.0, 1.0)
     ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=5)
-    chosen = _some(len(data), count)
-    rows, owners = np.nonzero(shares[chosen] >= _FAINTEST)
-    kept = _some(len(rows), count)
-    rows, owners = chosen[rows[kept]], owners[kept]
+    rows, owners = np.nonzero(shares >= _FAINTEST)
+    kept = np.sort(np.random.default_rng(0).permutation(len(rows))[:count])
+    rows, owners = rows[kept], owners[kept]
     logs = log_map(parts.metric, parts.means[owners], data[rows])
     artists = []
     for k, color in enumerate(parts.colors):
         own = (owners == k) & logs.converged
         strokes = np.tile(to_rgba(color), (int(own.sum()), 1))
         strokes[:, 3] = shares[rows[own], k]
-        defaults: dict[str, Any] = {"colors": strokes, "linewidths": 0.8, "zorder": 3}
-        artist = LineCollection(list(logs.curves[own]), **defaults | style)
-        ax.add_collection(artist)
-        artists.append(artist)
+        look = styled(style, colors=strokes, linewidths=0.8, zorder=3)
+        artists.append(LineCollection(list(logs.curves[own]), **look))
+        ax.add_collection(artists[-1])
     ax.autoscale_view()
     ax.set_aspect("equal")
     return artists
@@ -158,9 +151,8 @@ def plot_pairs(
     """Draw a model of several dimensions, a panel for each pair of them.
 
     Points have the colours of their clusters. Each component has its mean and the
-    ellipse of its covariance in the plane of two tangent directions, carried through
-    Exp and projected onto the pair. Returns an array of Axes, in the order of
-    `itertools.combinations`.
+    ellipse of its covariance for the pair, carried through Exp and projected. Returns
+    an array of Axes, in the order of `itertools.combinations`.
 
     Parameters
     ----------
@@ -274,12 +266,6 @@ def _carried(
     return np.moveaxis(rays, 1, 0)
 
 
-def _some(total: int, count: int) -> np.ndarray:
-    """At most `count` of so many positions, in their order, always the same ones."""
-    order = np.random.default_rng(0).permutation(total)
-    return np.sort(order[:count]) if total > count else np.arange(total)
-
-
 def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Components, Array, list]:
     """What there is to draw: the model, the points, the dimensions."""
     parts = components_of(model)
@@ -294,17 +280,16 @@ def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Components, Array, li
 
 def _clusters(model: Any, points: Array) -> np.ndarray:
     """The component that each point belongs to."""
-    if not hasattr(model, "predict"):
-        return np.zeros(len(points), dtype=int)
-    return np.asarray(model.predict(points))
+    predict = getattr(model, "predict", lambda rows: np.zeros(len(rows), dtype=int))
+    return np.asarray(predict(points))
 
 
 def _draw(ax, parts, points, clusters, shown, n_std, style) -> None:
     """Clusters, means and covariances in two or three dimensions."""
     solid = {"depthshade": False} if len(shown) == 3 else {}
     for k, color in enumerate(parts.colors):
-        dots = {"color": color, "linewidths": 0, "alpha": 0.6} | solid | style
-        ax.scatter(*points[clusters == k][:, shown].T, **dots)
+        dots = styled(style, color=color, linewidths=0, alpha=0.6)
+        ax.scatter(*points[clusters == k][:, shown].T, **solid | dots)
         mark = {"color": color, "edgecolors": "white", "linewidths": 1.0} | solid
         ax.scatter(*parts.means[k, shown, None], s=45, zorder=6, **mark)
         if parts.covariances is None:

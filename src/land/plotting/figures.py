@@ -1,7 +1,7 @@
 """Whole figures of a model in the columns and units of a table.
 
-What they draw is `stored`: the attributes `model`, `columns`, `standardized`, `center`
-and `scale`, where the model's coordinates are ``(x - center) / scale``.
+What they draw is `stored`: the attributes `model`, `columns`, `center` and `scale`,
+where the model's coordinates are ``(x - center) / scale``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def line_figure(stored: Any, points: Any, grid: int) -> Any:
         plot_density(stored.model, ax, grid=grid)
         figure.legend(**LEGEND)
         _label(ax.xaxis, stored, 0)
-        if stored.standardized:  # a density of wider units is lower
-            _mark(ax.yaxis, 0.0, 1.0 / stored.scale[0])
+        _mark(ax.yaxis, 0.0, 1.0 / stored.scale[0])  # lower in wider units
     return figure
 
 
@@ -96,12 +95,13 @@ def view3d_figure(stored: Any, points: np.ndarray) -> Any:
 def _label(axis: Any, stored: Any, k: int) -> None:
     """Name an axis and mark it at round numbers in the units of the data."""
     axis.set_label_text(stored.columns[k], parse_math=False)  # "$" is a dollar
-    if stored.standardized:
-        _mark(axis, stored.center[k], stored.scale[k])
+    _mark(axis, stored.center[k], stored.scale[k])
 
 
 def _mark(axis: Any, center: float, scale: float) -> None:
-    """Ticks at round numbers of ``center + scale * x``."""
+    """Ticks at round numbers of ``center + scale * x``, where that is not x."""
+    if (center, scale) == (0.0, 1.0):
+        return
     low, high = center + scale * axis.get_view_interval()
     marks = axis.get_major_locator().tick_values(low, high)
     marks = marks[(marks >= low) & (marks <= high)]

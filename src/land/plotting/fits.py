@@ -11,11 +11,19 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from land.estimators.selection import SIGNS
-from land.plotting.sheet import COLORS, axes, component_colors
+from land.plotting.sheet import COLORS, axes, component_colors, styled
 
 _LABELS = {"bic": "BIC", "aic": "AIC", "held_out": "held-out log density"}
 # Log densities per row that differ by less than this look alike, as they are.
 _LEAST_SPAN = 0.2
+_RING: Any = {
+    "marker": "o",
+    "mfc": "none",
+    "mec": "0.2",
+    "ms": 12,
+    "ls": "",
+    "zorder": 4,
+}
 
 
 def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
@@ -33,8 +41,8 @@ def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
     ax = axes(ax)
     steps = [step.iteration for step in history]
     values = [step.objective for step in history]
-    defaults: dict[str, Any] = {"color": COLORS[0], "marker": "o", "markersize": 3.5}
-    (artist,) = ax.plot(steps, values, **defaults | {"linewidth": 1.4} | style)
+    look = styled(style, color=COLORS[0], marker="o", markersize=3.5, linewidth=1.4)
+    (artist,) = ax.plot(steps, values, **look)
     low, high = ax.get_ylim()
     if high - low < _LEAST_SPAN:
         # The end of the fit, not its middle, is what stays where it is.
@@ -59,13 +67,13 @@ def plot_learning(model: Any, ax: Axes | None = None, **style) -> PathCollection
         )
     ax = axes(ax)
     rows = [row for row in table if math.isfinite(row["rho"] * row["score"])]
-    places = [row["sigma"] for row in rows], [row["rho"] for row in rows]
-    defaults: dict[str, Any] = {"c": [row["score"] for row in rows], "s": 60}
-    artist = ax.scatter(*places, **defaults | {"cmap": "viridis"} | style)
+    sigmas, rhos, scores = ([row[n] for row in rows] for n in ("sigma", "rho", "score"))
+    artist = ax.scatter(
+        sigmas, rhos, **styled({"c": scores, "cmap": "viridis"} | style, s=60)
+    )
     for row in rows:
         if row["chosen"]:
-            ring: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 13, "ls": ""}
-            ax.plot(row["sigma"], row["rho"], **ring)
+            ax.plot(row["sigma"], row["rho"], **_RING)
     ax.set(xscale="log", yscale="log", xlabel=r"$\sigma$", ylabel=r"$\rho$")
     ax.margins(0.15)
     (flat,) = [row for row in table if math.isinf(row["rho"])]
@@ -107,15 +115,15 @@ def plot_selection(
         lines.setdefault(sigma if _is_number(sigma) else None, []).append(row)
     artists: list[Line2D] = []
     for sigma, color in zip(lines, component_colors(len(lines)), strict=True):
-        defaults: dict[str, Any] = {"color": color, "marker": "o", "markersize": 4}
+        look = styled(style, color=color, marker="o", markersize=4)
         if len(lines) > 1:
-            defaults["label"] = rf"$\sigma = {sigma:.3g}$" if sigma else "given metric"
+            words = rf"$\sigma = {sigma:.3g}$" if sigma else "given metric"
+            look.setdefault("label", words)
         points = [(row["n_components"], row[name]) for row in lines[sigma]]
-        artists += ax.plot(*zip(*points, strict=True), **defaults | style)
+        artists += ax.plot(*zip(*points, strict=True), **look)
     best = min(usable, key=lambda row: SIGNS[name] * row[name])
     at = best["n_components"], best[name]
-    ring: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 11, "ls": ""}
-    artists += ax.plot(*at, **ring, zorder=4)
+    artists += ax.plot(*at, **_RING)
     tried = [row["n_components"] for row in usable]
     if min(tried) < at[0] == max(tried):
         # Left of the ring, where all other candidates are worse and no line passes.
@@ -131,9 +139,7 @@ def plot_selection(
 def _rows(selection: Any) -> list[dict]:
     """The rows of a selection, of a data frame or of a list."""
     table = getattr(selection, "table", selection)
-    if hasattr(table, "to_dict"):
-        table = table.to_dict("records")
-    rows = list(table)
+    rows = table.to_dict("records") if hasattr(table, "to_dict") else list(table)
     if not rows or not all(
         isinstance(row, dict) and "n_components" in row for row in rows
     ):

@@ -6,14 +6,13 @@ import os
 import platform
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from html import escape
 from importlib.metadata import version
 from io import StringIO
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -37,12 +36,11 @@ _GRID = 50
 _PAIRED, _SAMPLED = 4, 3
 _PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
 _STYLE = """
-:root { color-scheme: light dark; --soft: #f1f4f7; --line: #c9d1d9; }
-@media (prefers-color-scheme: dark) { :root { --soft: #20262d; --line: #47515c; } }
+:root { color-scheme: light dark; --soft: #8882; --line: #8888; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 50rem; margin: 0 auto;
   padding: 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; overflow-wrap: anywhere; }
-h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); }
+h1, pre { overflow-wrap: anywhere; }
+h2 { margin-top: 2rem; border-bottom: 1px solid var(--line); }
 .verdict { background: var(--soft); border-left: .3rem solid #0072B2;
   padding: .8rem 1rem; font-size: 1.1rem; }
 .wide { overflow-x: auto; }
@@ -50,28 +48,20 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .9rem .2rem 0; text-align: left; vertical-align: top; }
 thead th { border-bottom: 1px solid var(--line); }
 figure { margin: 1rem 0; break-inside: avoid; }
-figure svg { background: #fff; border-radius: .4rem; width: 100%; height: auto;
-  max-height: 40rem; }
+figure svg { background: #fff; width: 100%; height: auto; max-height: 40rem; }
 figcaption, .note { font-size: .9rem; opacity: .85; }
-pre { background: var(--soft); padding: .6rem; white-space: pre-wrap;
-  overflow-wrap: anywhere; }
-@media print { body { font-size: 10pt; max-width: none; } tr { break-inside: avoid; }
-  figure svg { max-height: 12cm; } }
+pre { background: var(--soft); padding: .6rem; white-space: pre-wrap; }
+@media print { body { max-width: none; } figure svg { max-height: 12cm; } }
 """
 
 
-@dataclass(frozen=True)
-class _View:
+class _View(NamedTuple):
     """A model in the columns and units of its data, see `land.plotting.figures`."""
 
     model: Any
     columns: list[str]
     center: Array
     scale: Array
-
-    @property
-    def standardized(self) -> bool:
-        return bool(np.any(self.scale != 1.0) or np.any(self.center != 0.0))
 
 
 def report(
@@ -164,11 +154,10 @@ def report(
     kept = np.random.default_rng(random_state).permutation(len(X))[:_MOST_POINTS]
     kept.sort()
     body.append("<h2>Figures</h2>")
-    for number, (what, alt, draw, hover) in enumerate(
-        _figures(view, X[kept], numbers[kept], random_state)
-    ):
-        say(f"drawing: {what.lower()}")
-        body.append(_figure(number, what, alt, draw, hover))
+    figures = _figures(view, X[kept], numbers[kept], random_state)
+    for number, (caption, draw, hover) in enumerate(figures):
+        say(f"drawing: {caption}")
+        body.append(_figure(number, caption, draw, hover))
     body += _settings_section(model, command, random_state)
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -196,7 +185,7 @@ def _data_section(X: Array, columns: list[str], notes: Sequence[str]) -> Iterato
 
 def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
     entries = comparison.entries
-    rows = []
+    rows: list[list] = []
     for entry in entries:
         ahead = "" if entry is entries[0] else _signed(*entry.ahead_of(entries[0]))
         shown = _signed(entry.mean, entry.stderr, "")
@@ -226,14 +215,10 @@ def _model_section(view: _View) -> Iterator[str]:
     means = parts.means * view.scale + view.center
     weights = getattr(model, "weights_", np.ones(1))
     spreads = np.sqrt(np.einsum("kdd->kd", np.asarray(parts.covariances))) * view.scale
-    rows = [
-        [
-            k,
-            f"{weights[k]:.3f}",
-            *(f"{m:.4g} ± {s:.2g}" for m, s in zip(*at, strict=True)),
-        ]
-        for k, at in enumerate(zip(means, spreads, strict=True))
-    ]
+    rows = []
+    for k, at in enumerate(zip(means, spreads, strict=True)):
+        cells = [f"{m:.4g} ± {s:.2g}" for m, s in zip(*at, strict=True)]
+        rows.append([k, f"{weights[k]:.3f}", *cells])
     yield f"<h2>Model</h2>{_table(('component', 'weight', *view.columns), rows)}"
     yield '<p class="note">Mean ± standard deviation, as measured at the mean.</p>'
     yield f"<p>{escape('; '.join(_facts(view)))}.</p>"
@@ -249,7 +234,7 @@ def _facts(view: _View) -> Iterator[str]:
     elif model.sigma_ is None:
         yield type(model.metric_).__name__
     else:
-        units = " in standardised units" * view.standardized
+        units = " in standardised units" * bool(np.any(view.scale != 1.0))
         yield f"Sigma {model.sigma_:.4g}, rho {model.rho_:.4g}{units}"
     if np.isfinite(model.geometry_gain_):
         yield f"the curved metric gains {model.geometry_gain_:+.2g} in log density"
@@ -273,45 +258,35 @@ def _settings_section(model: Any, command: str | None, seed: int) -> Iterator[st
 
 
 def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
-    """Caption, alternative text, what draws it, and words for each of the points."""
+    """Caption, what draws it, and words for each of the points."""
     model, points = view.model, (X - view.center) / view.scale
-    count, dim = len(components_of(model).means), X.shape[1]
-    dots = f"{len(X)} rows of the data"
+    dim, rows = X.shape[1], f"{len(X)} rows of the data"
     if dim == 1:
-        alt = f"Curve of the density over a histogram of {dots}"
-        yield "Density", alt, partial(line_figure, view, points, _GRID), None
+        draw = partial(line_figure, view, points, _GRID)
+        yield f"Density over a histogram of {rows}", draw, None
     elif dim == 2:
-        alt = f"Contours of the density, and the means, over {dots}"
-        draw = partial(plane_figure, view, points=points, grid=_GRID)
-        yield (
-            "Density, data, means and covariances",
-            alt,
-            partial(draw, "density"),
-            None,
-        )
+        draw = partial(plane_figure, view, "density", points, _GRID)
+        yield f"Density, means and covariances over {rows}", draw, None
+        count = len(components_of(model).means)
         shares = model.predict_proba(points) if count > 1 else np.ones((len(X), 1))
         hover = [
             f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
             for row, each in zip(numbers, shares, strict=True)
         ]
-        alt = f"Geodesics from the means to {dots}, coloured by component"
-        draw = partial(draw, "responsibilities")
-        yield "Clusters, and geodesics from the means", alt, draw, hover
+        draw = partial(plane_figure, view, "responsibilities", points, _GRID)
+        yield f"Geodesics from the means to {rows}, by component", draw, hover
     else:
         shown = range(min(dim, _PAIRED))
-        alt = (
-            f"Clusters, means and covariances of {dots}, a panel for each pair of the "
-        )
-        alt += f"first {len(shown)} columns"
         draw = partial(pairs_figure, view, points, shown)
-        yield "Clusters, means and covariances", alt, draw, None
-    alt = f"{dots}, and beside them as many points drawn from the model"
-    yield "Data and samples", alt, partial(_samples, view, X, seed), None
-    alt = "Mean negative log density against the steps of the fit"
-    yield "Progress of the fit", alt, partial(_single, plot_history, model), None
+        words = f"{rows} in pairs of the first {len(shown)} columns"
+        yield f"Clusters, means and covariances of {words}", draw, None
+    samples = partial(_samples, view, X, seed)
+    yield f"Samples of the model beside {rows}", samples, None
+    history = partial(_single, plot_history, model)
+    yield "Mean negative log density against the steps of the fit", history, None
     if getattr(model, "learning_", None):
-        alt = "Held-out log density of the sigmas and rhos that were tried"
-        yield "Learned sigma and rho", alt, partial(_single, plot_learning, model), None
+        learning = partial(_single, plot_learning, model)
+        yield "Held-out log density of the sigmas and rhos tried", learning, None
 
 
 def _single(plot: Callable[..., Any], model: Any) -> Any:
@@ -341,10 +316,8 @@ def _samples(view: _View, X: Array, seed: int) -> Any:
     return figure
 
 
-def _figure(
-    number: int, caption: str, alt: str, draw: Callable[[], Any], hover: Any
-) -> str:
-    """A figure as SVG within the page; with `hover`, words for its first points."""
+def _figure(number: int, caption: str, draw: Callable[[], Any], hover: Any) -> str:
+    """A figure as SVG within the page; with `hover`, words over its first points."""
     text = f"<figcaption>{escape(caption)}</figcaption>"
     # Text stays text: small, and read aloud. The salt makes the file reproducible.
     fonts: Any = {"svg.fonttype": "none", "svg.hashsalt": "land"}
@@ -360,23 +333,27 @@ def _figure(
         return f"<figure><p>Not drawn: {escape(str(error))}.</p>{text}</figure>"
     svg = stream.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
+    if hover is not None:
+        svg = _with_titles(svg, iter(hover))
     # Names must be unique within the page.
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>f{number}-", svg)
-    if hover is not None:
-        svg = _with_titles(svg, f'id="f{number}-points"', hover)
-    label = f'<svg role="img" aria-label="{escape(alt)}"'
+    label = f'<svg role="img" aria-label="{escape(caption)}"'
     return f"<figure>{svg.replace('<svg', label, 1)}{text}</figure>"
 
 
-def _with_titles(svg: str, start: str, titles: list[str]) -> str:
-    """Words that appear over the points of a group, one for each."""
-    head, found, rest = svg.partition(start)
-    pieces = re.split(r"(<use [^>]*)/>", rest, maxsplit=len(titles))
-    named = [
-        f"{between}{use}><title>{escape(title)}</title></use>"
-        for between, use, title in zip(pieces[::2], pieces[1::2], titles, strict=False)
-    ]
-    return head + found + "".join(named) + pieces[-1]
+def _with_titles(svg: str, titles: Iterator[str]) -> str:
+    """Words that appear over each of the points."""
+    head, found, points = svg.partition('<g id="points">')
+
+    def titled(use: re.Match[str]) -> str:
+        words = next(titles, None)
+        return (
+            use[0]
+            if words is None
+            else f"{use[1]}><title>{escape(words)}</title></use>"
+        )
+
+    return head + found + re.sub(r"(<use [^>]*)/>", titled, points)
 
 
 # Pieces of HTML.

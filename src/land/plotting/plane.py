@@ -12,9 +12,8 @@ from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.contour import QuadContourSet
 from matplotlib.lines import Line2D
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
-from scipy.interpolate import RectBivariateSpline
+from scipy.interpolate import Akima1DInterpolator
 
 from land._validation import check_points
 from land.density.likelihood import Measure
@@ -27,10 +26,10 @@ from land.plotting.sheet import (
     axes,
     check_dimensions,
     check_limits,
-    components_of,
     mesh,
     metric_of,
-    plane,
+    region,
+    styled,
 )
 
 # What the eye should follow, and what it should not.
@@ -45,9 +44,7 @@ SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
-# Standard deviations shown around means: 99 % of a Gaussian.
-_REACH = 3.0
-# Nats below the highest density where splines may level off: no contour is there.
+# Nats below the highest density where it may level off: no contour is there.
 _DEEPEST = 15.0
 
 
@@ -55,10 +52,8 @@ def plot_data(data: ArrayLike, ax: Axes | None = None, **style) -> PathCollectio
     """Scatter data of shape (n, 2); `style` of `Axes.scatter`."""
     ax = axes(ax)
     points = check_points("data", data, 2, ndim=2)
-    defaults: dict[str, Any] = {"s": 8, "alpha": 0.6, "linewidths": 0, "zorder": 2}
-    if not style.keys() & {"c", "color", "facecolors"}:
-        defaults["color"] = POINT
-    artist = ax.scatter(points[:, 0], points[:, 1], **defaults | style)
+    look = styled(style, color=POINT, s=8, alpha=0.6, linewidths=0, zorder=2)
+    artist = ax.scatter(points[:, 0], points[:, 1], **look)
     ax.set_aspect("equal")
     return artist
 
@@ -89,15 +84,10 @@ def plot_metric(
     if metric.dim != 2:
         raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
     ax = axes(ax)
-    bounds = plane(ax, limits, metric)
-    if bounds is None:
-        raise ValueError(
-            "limits must be given for a metric without landmarks, or data drawn first"
-        )
-    x, y, points = mesh(bounds, grid)
-    defaults: dict[str, Any] = {"cmap": _SHORT_TO_LONG, "shading": "gouraud"}
-    defaults |= {"rasterized": True, "zorder": 0}
-    artist = ax.pcolormesh(x, y, metric.log_volume(points), **defaults | style)
+    x, y, points = mesh(region(metric, ax, limits), grid)
+    look = styled({"rasterized": True} | style, cmap=_SHORT_TO_LONG, zorder=0)
+    heights = metric.log_volume(points)
+    artist = ax.pcolormesh(x, y, heights, **{"shading": "gouraud"} | look)
     ax.set_aspect("equal")
     return artist
 
@@ -119,8 +109,8 @@ def plot_geodesics(
     """
     ax = axes(ax)
     lines = check_points("curves", _points(curves), 2, ndim=3)
-    defaults: dict[str, Any] = {"colors": GEODESIC, "linewidths": 1.4, "zorder": 3}
-    artist = LineCollection(list(lines), **defaults | style)
+    look = styled(style, colors=GEODESIC, linewidths=1.4, zorder=3)
+    artist = LineCollection(list(lines), **look)
     ax.add_collection(artist)
     ax.autoscale_view()
     ax.set_aspect("equal")
@@ -192,8 +182,10 @@ def plot_density(
         See `land.plotting`; of `Axes.contourf` or `Axes.contour`.
     """
     ax = axes(ax)
-    bounds = _where(model, ax, limits)
-    if len(bounds) == 1:
+    dim = getattr(model, "n_features_in_", 2)
+    check_dimensions(dim, 1 if dim == 1 else 2)
+    bounds = region(model, ax, limits)
+    if dim == 1:
         return _plot_line(model, ax, measure, max(grid, SMOOTH), bounds[0], style)
     lattice = density_grid(model, measure=measure, grid=grid, limits=bounds)
     artist = plot_grid(lattice, ax, levels=levels, filled=filled, **style)
@@ -207,8 +199,8 @@ def _plot_line(model, ax, measure, grid, limits, style) -> Line2D:
     """The density of a model in one dimension."""
     x = np.linspace(limits[0], limits[1], grid)
     heights = np.exp(_log_densities(model, x[:, None], measure))
-    defaults: dict[str, Any] = {"color": GEODESIC, "linewidth": 1.4, "label": "density"}
-    (artist,) = ax.plot(x, heights, **defaults | style)
+    look = styled(style, color=GEODESIC, linewidth=1.4, label="density")
+    (artist,) = ax.plot(x, heights, **look)
     ax.set_ylabel(
         "density" if measure == "lebesgue" else f"density of {_NAMES[measure]}"
     )
@@ -248,14 +240,13 @@ def plot_grid(
     ax = axes(ax)
     if levels is None:
         levels = enclosing_levels(lattice.density, lattice.mass)
-    defaults: dict[str, Any] = {"levels": levels, "cmap": _SHADES, "zorder": 1}
-    heights = _refined(lattice)
+    look = styled(style, levels=levels, cmap=_SHADES, zorder=1)
     if filled:
-        artist = ax.contourf(*heights, **defaults | {"extend": "max"} | style)
+        artist = ax.contourf(*_refined(lattice), **{"extend": "max"} | look)
         # Painted edges close the hairlines that viewers show between filled polygons.
         artist.set_edgecolor("face")
     else:
-        artist = ax.contour(*heights, **defaults | {"linewidths": 1.0} | style)
+        artist = ax.contour(*_refined(lattice), **{"linewidths": 1.0} | look)
     ax.set_aspect("equal")
     return artist
 
@@ -277,29 +268,6 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
     return np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
 
 
-def _where(model: Any, ax: Axes, limits: ArrayLike | None) -> Any:
-    """The part of the plane, or of the line, that shows the model."""
-    dim = getattr(model, "n_features_in_", 2)
-    check_dimensions(dim, 1 if dim == 1 else 2)
-    metric = metric_of(model)
-    bounds = plane(ax, limits, metric, dim)
-    if limits is not None or (metric is not None and metric.landmarks is not None):
-        return bounds
-    corners = [] if bounds is None else list(bounds.T)
-    if hasattr(model, "covariances_") or hasattr(model, "covariance_"):
-        # Where space is flat the covariances show how far the model reaches.
-        parts = components_of(model)
-        variances = np.einsum("kdd->kd", np.asarray(parts.covariances))
-        reach = _REACH * np.sqrt(variances)
-        corners += [*(parts.means - reach), *(parts.means + reach)]
-    if not corners:
-        raise ValueError(
-            "limits must be given, or data drawn on ax first: the model alone does not "
-            "show where to draw"
-        )
-    return np.stack([np.min(corners, axis=0), np.max(corners, axis=0)], axis=1)
-
-
 def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
     """Log densities at points (..., D); NaN where they could not be computed."""
     # Other models than ours have one measure only, dx.
@@ -314,11 +282,10 @@ def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
 
 
 def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
-    """The density on a finer lattice, by splines of its logarithm.
+    """The density on a finer lattice: contours of a coarse one are polygons.
 
-    Contours of a coarse one are polygons. It stays as it is where densities are
-    unknown, which splines do not bridge. Beside cliffs splines overshoot: no value may
-    be larger than at the corners of its cell.
+    Akima's interpolation of the logarithm does not overshoot beside cliffs, as splines
+    do. It cannot bridge unknown densities, where the lattice stays as it is.
     """
     x, y, density, _ = lattice
     if np.ma.is_masked(density) or min(len(x), len(y)) < 4 or not density.any():
@@ -326,16 +293,11 @@ def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
     with np.errstate(divide="ignore"):
         logs = np.log(np.ma.getdata(density))
     logs = np.maximum(logs, logs.max() - _DEEPEST)
-    fine_y, fine_x = fine = [
-        np.linspace(each[0], each[-1], max(SMOOTH, len(each))) for each in (y, x)
-    ]
-    tops = sliding_window_view(logs, (2, 2)).max(axis=(2, 3))
-    cells = [
-        np.clip(np.searchsorted(each, own) - 1, 0, len(each) - 2)
-        for each, own in zip((y, x), fine, strict=True)
-    ]
-    values = RectBivariateSpline(y, x, logs)(fine_y, fine_x)
-    return fine_x, fine_y, np.exp(np.minimum(values, tops[np.ix_(*cells)]))
+    fine_x, fine_y = (
+        np.linspace(each[0], each[-1], max(SMOOTH, len(each))) for each in (x, y)
+    )
+    logs = Akima1DInterpolator(y, logs, axis=0)(fine_y)
+    return fine_x, fine_y, np.exp(Akima1DInterpolator(x, logs, axis=1)(fine_x))
 
 
 def _add_colorbar(artist: QuadContourSet, which: str, shares: bool) -> None:

@@ -25,6 +25,8 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SMOOTH = 240
 # Share of the data's extent around them, so that contours are not cut off.
 _MARGIN = 0.15
+# Standard deviations shown around means: 99 % of a Gaussian.
+_REACH = 3.0
 # Text stays text in the PDF.
 _FONTS: Any = {"pdf.fonttype": 42}
 _FONTS |= dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 8)
@@ -48,6 +50,13 @@ def component_colors(count: int) -> list[str]:
 def axes(ax: Axes | None) -> Axes:
     """The axes to draw on: those given, or the current ones."""
     return plt.gca() if ax is None else ax
+
+
+def styled(style: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+    """The defaults of a figure, with the user's style in their place."""
+    if style.keys() & {"c", "facecolors"}:  # other names of the colour
+        defaults.pop("color", None)
+    return defaults | style
 
 
 def metric_of(model: Any) -> Metric | None:
@@ -80,22 +89,32 @@ def check_dimensions(found: int, expected: int | None) -> None:
         )
 
 
-def plane(
-    ax: Axes, limits: ArrayLike | None, metric: Metric | None, dim: int = 2
-) -> Array | None:
-    """``[[x_min, x_max], [y_min, y_max]]``: given, of the metric's data, of the axes.
+def region(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
+    """``[[x_min, x_max], [y_min, y_max]]`` to draw a model or a metric in.
 
-    None if none of the three says where to draw; one row in one dimension.
+    As given; else around the data of the metric; else three standard deviations around
+    the means, and what the axes show already. One row in one dimension.
     """
+    metric = model if isinstance(model, Metric) else metric_of(model)
+    dim = getattr(model, "n_features_in_", metric.dim if metric else 2)
     if limits is not None:
         return check_limits(limits, dim)
-    landmarks = None if metric is None else metric.landmarks
-    if landmarks is not None:
-        low, high = landmarks.min(axis=0), landmarks.max(axis=0)
+    if metric is not None and metric.landmarks is not None:
+        low, high = metric.landmarks.min(axis=0), metric.landmarks.max(axis=0)
         margin = _MARGIN * (high - low).max()
         return np.stack([low - margin, high + margin], axis=1)
-    shown = np.sort([ax.get_xlim(), ax.get_ylim()], axis=1)
-    return shown[:dim] if ax.has_data() else None
+    shown = np.array([ax.get_xlim(), ax.get_ylim()])[:dim].T
+    corners = list(shown) if ax.has_data() else []
+    if hasattr(model, "covariances_") or hasattr(model, "covariance_"):
+        parts = components_of(model)
+        reach = _REACH * np.sqrt(np.einsum("kdd->kd", np.asarray(parts.covariances)))
+        corners += [*(parts.means - reach), *(parts.means + reach)]
+    if not corners:
+        raise ValueError(
+            "limits must be given, or data drawn on ax first: nothing else says where "
+            "to draw"
+        )
+    return np.stack([np.min(corners, axis=0), np.max(corners, axis=0)], axis=1)
 
 
 def check_limits(limits: ArrayLike, dim: int = 2) -> Array:
@@ -154,14 +173,14 @@ def component_legend(
 
     With the standard deviations of the curves that are drawn, and the data.
     """
-    parts, title = components_of(model), None
-    line, handles = "", []
+    parts, title, line = components_of(model), None, ""
     if parts.covariances is not None and n_std is not None:
-        line, many = "-", f"{n_std:g} standard deviations"
-        title = f"curves at {'one standard deviation' if n_std == 1.0 else many}"
-    if data:
-        dots = Line2D([], [], color="0.4", label="data", marker=".", mec="none", ls="")
-        handles.append(dots)
+        many = (
+            "one standard deviation" if n_std == 1 else f"{n_std:g} standard deviations"
+        )
+        title, line = f"curves at {many}", "-"
+    dots: Any = {"color": "0.4", "marker": ".", "mec": "none", "ls": ""}
+    handles = [Line2D([], [], label="data", **dots)] if data else []
     for k, color in enumerate(parts.colors):
         style: dict[str, Any] = {"marker": "o", "mec": "white", "ls": line}
         handles.append(Line2D([], [], color=color, label=f"component {k}", **style))

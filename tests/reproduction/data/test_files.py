@@ -76,26 +76,10 @@ def test_half_a_file_is_refused(web, url, tmp_path, checksum):
     assert_refused(url, tmp_path, f"{len(CONTENT) - 10} bytes read", checksum)
 
 
-def test_unknown_address_is_refused(web, url, tmp_path):
-    web.files.clear()
-    assert_refused(url, tmp_path, "404")
-
-
-def test_unreachable_host_is_refused(unreachable, tmp_path):
-    assert_refused(f"{unreachable}/night.edf", tmp_path, "failed")
-
-
 def test_silent_host_is_given_up(web, url, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_TIMEOUT_S", 0.1)
     web.silent = True
     assert_refused(url, tmp_path, "timed out")
-
-
-def test_folder_that_cannot_be_made_is_named(web, url, tmp_path):
-    (tmp_path / "taken").write_text("a file, not a folder")
-    with pytest.raises(DataUnavailableError, match="taken"):
-        find_file(url, SHA1, tmp_path / "taken", download=True)
-    assert web.requests == []
 
 
 def test_prepared_arrays_are_read_by_name(tmp_path):
