@@ -38,8 +38,8 @@ class _Settings:
     some_landmarks: int = 2000
     most_landmarks: int = 20_000
     widen: float = 1.25
-    # Empty space has landmarks in up to so many dimensions: one in a cell of this width,
-    # in units of the metric's resolution, or wider where there would be more.
+    # Empty space has landmarks in up to so many dimensions: one in a cell of this
+    # width, in units of the metric's resolution, or wider where there would be more.
     most_filled: int = 3
     cell: float = 1.0
     most_cells: int = 4000

@@ -99,8 +99,8 @@ def _shortest(task: _Task) -> Connections:
     if len(others):
         _shorten_by_neighbours(leading, solution)
         found = task.take(others).solve(solution.take(nearest))
-        places = np.concatenate([pilots, others])
-        solution = Connections.concatenate([solution, found]).put(places)
+        solution = Connections.concatenate([solution, found])
+    solution = solution.put(np.concatenate([pilots, others]))
     if task.metric.landmarks is not None:
         _shorten_by_neighbours(task, solution)
         if _follow_the_graph(task, solution, paths):
@@ -166,7 +166,7 @@ def _pilots(task: _Task) -> tuple[Indices, Indices, Indices]:
             others.append(rest)
             nearest.append(n_pilots + tree.query(task.targets[rest], workers=-1)[1])
         n_pilots += len(pilots[-1])
-    return tuple(map(np.concatenate, (pilots, others, nearest)))
+    return np.concatenate(pilots), np.concatenate(others), np.concatenate(nearest)
 
 
 def _same_base(bases: Array) -> list[Indices]:
