@@ -25,7 +25,7 @@ from land.geodesics.graph import (
 from land.geodesics.horizon import Ends, with_horizon
 from land.geodesics.solution import Connections, NearbyTargets
 from land.metrics import Metric
-from land.metrics.tensors import norms
+from land.metrics.tensors import inner, norms
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -51,6 +51,9 @@ class _Settings:
     # graph, and the others from them.
     many: int = 256
     pilots: float = 0.125
+    # Geodesics to neighbouring targets take different ways if they are farther apart
+    # half-way than the targets, by this factor.
+    apart: float = 1.5
 
 
 _SETTINGS = _Settings()
@@ -103,7 +106,8 @@ def _shortest(task: _Task) -> Connections:
     solution = solution.put(np.concatenate([pilots, others]))
     if task.metric.landmarks is not None:
         _shorten_by_neighbours(task, solution)
-        if _follow_the_graph(task, solution, paths):
+        promising = _follow_the_graph(task, solution, paths)
+        if _try_other_ways(task, solution) or promising:
             _shorten_by_neighbours(task, solution)
     return solution
 
@@ -215,6 +219,28 @@ def _shorten_by_neighbours(task: _Task, solution: Connections) -> None:
         tried[chosen] = (1.0 - _SETTINGS.worthwhile) * detours[chosen]
         which, guesses = right[chosen], solution.take(left[chosen])
         solution.adopt(which, task.take(which).solve(guesses))
+
+
+def _try_other_ways(task: _Task, solution: Connections) -> bool:
+    """Try, once and roughly, ways of neighbours that may be shorter.
+
+    How far a target is by a neighbour's way: by the law of cosines, with the angle
+    between the geodesic that arrives at the neighbour and the line from there.
+    """
+    pairs = _nearby_targets(task, solution.nearby)
+    left, right = pairs.left, pairs.right
+    lines = task.targets[right] - task.targets[left]
+    tensors = task.metric.host_tensors(task.targets)[left]
+    lengths = solution.lengths[left]
+    products = inner(tensors, lines, solution.end_velocities[left])
+    squares = lengths**2 + 2.0 * products + pairs.gaps**2
+    estimates = np.sqrt(np.maximum(squares, (lengths - pairs.gaps) ** 2))
+    middles = solution.sample(np.array([0.5]))[:, 0]
+    between = np.linalg.norm(middles[left] - middles[right], axis=1)
+    apart = between > _SETTINGS.apart * np.linalg.norm(lines, axis=1)
+    shorter = estimates < (1.0 - _SETTINGS.worthwhile) * solution.lengths[right]
+    chosen = _best_for_each(right, estimates, apart & shorter)
+    return _try(task, solution, right[chosen], solution.take(left[chosen]))
 
 
 def _best_for_each(
