@@ -12,12 +12,16 @@ from land.fitting.estimate import Estimate
 from land.fitting.fidelity import Fidelity
 from land.fitting.problem import FitProblem
 from land.fitting.progress import keep, restore
+from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
 State = dict[str, Any]
 
 # Steps after which everything is computed anew, and a fit can be taken up again.
 STEPS_BETWEEN_CHECKPOINTS = 8
+# A fit goes on, so many times at most, where the geodesics that have followed its means
+# and those that are computed anew have objectives that differ by more than this.
+_RENEWALS, _AGREE = 3, 1e-3
 
 
 class Model(Protocol):
@@ -28,6 +32,13 @@ class Model(Protocol):
     @property
     def estimates(self) -> Sequence[Estimate]:
         """Its components."""
+
+    @property
+    def objective(self) -> float:
+        """Mean negative log likelihood."""
+
+    def objective_with(self, logs: Sequence[LogMap]) -> float:
+        """The same if these were the components' log maps of the data."""
 
     def descend(self, steps: int, tol: float) -> int:
         """Take at most so many steps, and say how many."""
@@ -50,8 +61,7 @@ def climb(
     """Descend on one rung after the other, or go on where a fit was interrupted.
 
     Geodesics follow the means, and stay what they are where others have become
-    shorter. If that has happened, the steps are taken again, with geodesics that are
-    computed anew after each.
+    shorter. So a fit ends only where geodesics that are computed anew agree.
 
     Parameters
     ----------
@@ -68,23 +78,29 @@ def climb(
     """
     kept = restore(problem)
     if kept is None:
-        kept = {"state": search(), "rung": 0, "left": max_iter, "anew": False}
-    state, left, anew = kept["state"], kept["left"], kept["anew"]
+        kept = {"state": search(), "rung": 0, "left": max_iter, "renewals": 0}
+    state, left, renewals = kept["state"], kept["left"], kept["renewals"]
     for position in range(kept["rung"], len(rungs)):
         rung = rungs[position]
         rng = np.random.default_rng([problem.seed, position])
         part, own, _ = problem.at(rung, weights, rng)
         while True:
-            keep(problem, state=state, rung=position, left=left, anew=anew)
-            part.anew, so_far = anew, len(part.history)
+            keep(problem, state=state, rung=position, left=left, renewals=renewals)
             model = model_on(part, own, state)
             left -= model.descend(min(left, STEPS_BETWEEN_CHECKPOINTS), rung.tol)
-            if not (anew or part.are_shortest(model.estimates)):
-                anew = True  # once more from where all geodesics were the shortest
-                del part.history[so_far:]
-                continue
             state = model.state()
-            if model.converged or left <= 0:
+            if left <= 0 or (model.converged and _agree(part, model)):
                 break
-        left, anew = max_iter, False
+            renewals += model.converged
+            if renewals > _RENEWALS:
+                break
+        left, renewals = max_iter, 0
     return model
+
+
+def _agree(problem: FitProblem, model: Model) -> bool:
+    """Whether geodesics to the data, computed anew, say the same about a model."""
+    if problem.is_flat:
+        return True
+    logs = problem.log_maps([each.mean for each in model.estimates])
+    return abs(model.objective_with(logs) - model.objective) <= _AGREE

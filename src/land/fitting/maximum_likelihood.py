@@ -16,6 +16,7 @@ from land.fitting.fidelity import Fidelity, ladder
 from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
 from land.fitting.starts import cautious_objective, central_points, leaders
+from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
 
@@ -76,7 +77,8 @@ class _Descent:
     def __init__(
         self, problem: FitProblem, weights: Array, state: dict[str, Any]
     ) -> None:
-        self.problem, self.likelihood = problem, Likelihood(problem)
+        self.problem, self.weights = problem, weights
+        self.likelihood = Likelihood(problem)
         means = [np.asarray(mean) for mean in state["means"]]
         covariances = state["covariances"]
         if covariances is not None:
@@ -92,6 +94,17 @@ class _Descent:
     def estimates(self) -> list[Estimate]:
         """The distribution."""
         return [self.searches[0].spot]
+
+    @property
+    def objective(self) -> float:
+        """Mean negative log likelihood."""
+        return self.searches[0].spot.objective
+
+    def objective_with(self, logs: Sequence[LogMap]) -> float:
+        """The same if these were the log maps of the data."""
+        spot, (own,) = self.searches[0].spot, logs
+        parts = spot.mean, spot.covariance, self.weights, own, spot.cover
+        return self.problem.assemble(*parts).objective
 
     def record(self, spot: Estimate) -> None:
         self.problem.record(spot.objective, [spot])

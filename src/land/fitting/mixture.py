@@ -184,6 +184,17 @@ class _Mixture:
         """The components."""
         return self.mixture.estimates
 
+    @property
+    def objective(self) -> float:
+        """Mean negative log likelihood."""
+        return self.mixture.objective
+
+    def objective_with(self, logs: Sequence[LogMap]) -> float:
+        """The same if these were the components' log maps of the data."""
+        pairs = zip(self.estimates, logs, strict=True)
+        renewed = [replace(each, logs=own) for each, own in pairs]
+        return _expect(self.weights, renewed, self.mixture.proportions).objective
+
     def descend(self, steps: int, tol: float) -> int:
         """EM steps until one lowers the objective by less than `tol`; how many."""
         for step in range(steps):

@@ -68,8 +68,6 @@ class _Settings:
         Data with less than this share of the largest weight need no new tangents.
     in_cloud : float
         Data with more than this share of the largest weight show where a component is.
-    shorter : float
-        A geodesic that is shorter by more than this share takes another way.
     """
 
     samples_per_point: int = 8
@@ -85,7 +83,6 @@ class _Settings:
     ridge: float = 1e-6
     negligible: float = 1e-6
     in_cloud: float = 0.01
-    shorter: float = 2e-3
 
 
 _SETTINGS = _Settings()
@@ -124,7 +121,6 @@ class FitProblem:
     started: float = field(default_factory=time.perf_counter)
     whole: FitProblem | None = None
     stage: str = "fit"
-    anew: bool = False  # whether geodesics to the data are not to follow the means
     baseline: Baseline | None = None
 
     @property
@@ -222,16 +218,6 @@ class FitProblem:
         """Tangents of the data at each mean."""
         return self.map_points(means, len(means) * [self.data])
 
-    def are_shortest(self, estimates: Sequence[Estimate]) -> bool:
-        """Whether geodesics to the data, computed anew, are no shorter."""
-        if self.is_flat:
-            return True
-        anew = self.log_maps([each.mean for each in estimates])
-        return all(
-            bool(np.all(own.logs.lengths <= (1.0 + _SETTINGS.shorter) * new.lengths))
-            for own, new in zip(estimates, anew, strict=True)
-        )
-
     def move(
         self,
         means: Sequence[Array],
@@ -240,9 +226,9 @@ class FitProblem:
     ) -> tuple[list[LogMap], list[Cover] | None]:
         """Log maps of data and quadrature points at means near those of estimates.
 
-        Data whose weight is negligible keep their tangents, unless all are wanted anew.
+        Data whose weight is negligible keep their tangents.
         """
-        rows = [self.matter(own) & (not self.anew) for own in weights]
+        rows = [self.matter(own) for own in weights]
         targets, near = [], []
         for own, old in zip(rows, estimates, strict=True):
             parts, guesses = [self.data[own]], [old.logs.take(np.flatnonzero(own))]
@@ -252,14 +238,13 @@ class FitProblem:
             targets.append(np.concatenate(parts))
             near.append(LogMap.concatenate(guesses))
         logs, covers = [], []
-        anew = self.log_maps(means) if self.anew else [old.logs for old in estimates]
-        for found, own, old, others in zip(
-            self.map_points(means, targets, near), rows, estimates, anew, strict=True
+        for found, own, old in zip(
+            self.map_points(means, targets, near), rows, estimates, strict=True
         ):
             n = int(own.sum())
             new = found.take(np.arange(n))
             if not own.all():
-                kept = others.take(np.flatnonzero(~own))
+                kept = old.logs.take(np.flatnonzero(~own))
                 places = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])
                 new = LogMap.concatenate([new, kept]).take(np.argsort(places))
             logs.append(new)
