@@ -1,11 +1,20 @@
 """Fits against what is known: flat space, moments, differences of the objective."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import land
-from land.fitting import COVARIANCE_TYPES, FitProblem, FitSettings, fit_one
+from land.fitting import (
+    COVARIANCE_TYPES,
+    FitProblem,
+    FitSettings,
+    climb,
+    fit_one,
+    maximum_likelihood,
+)
 from land.fitting.descent import Search, advance, descend
 from land.fitting.least_squares import Variance
 from land.fitting.likelihood import Likelihood, local_model
@@ -283,3 +292,18 @@ def test_a_closed_curve_is_counted_once():
     error = verified.log_constant.value - truth
     assert abs(error) < max(0.003, 3.0 * verified.log_constant.stderr)
     assert verified.log_constant.stderr < 0.01
+
+
+def test_a_fit_goes_on_where_geodesics_computed_anew_differ(arc):
+    """One that is longer than it should be is noticed."""
+    weights = uniform(arc)
+    state = {"means": [arc.data[0]], "covariances": [np.eye(2)], "radii": [1.0]}
+    model = maximum_likelihood._Descent(arc, weights, state)
+    assert climb._agree(arc, model)
+    search = model.searches[0]
+    tangents = search.spot.logs.tangents.copy()
+    tangents[np.argmax(np.linalg.norm(tangents, axis=1))] *= 1.5
+    logs = dataclasses.replace(search.spot.logs, tangents=tangents)
+    parts = search.spot.mean, search.spot.covariance, weights, logs, search.spot.cover
+    search.spot = arc.assemble(*parts)
+    assert not climb._agree(arc, model)

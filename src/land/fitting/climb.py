@@ -93,6 +93,7 @@ def climb(
                 break
             renewals += model.converged
             if renewals > _RENEWALS:
+                model = model_on(part, own, state)  # which has not converged
                 break
         left, renewals = max_iter, 0
     return model
