@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ def _model(parser: Any, **sigma: Any) -> Any:
     _number(group, "--n-samples", 3000, "the more, the more accurate and the slower")
     _number(group, "--max-iter", 100, "steps at most")
     end = "stop when the log density gains less than this (default: 0.0001)"
-    add("--tol", type=float, default=1e-4, help=end)
+    add("--tol", type=_positive, default=1e-4, help=end)
     _seed(group)
     return group
 
@@ -233,15 +234,25 @@ def _seed(parser: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=same)
 
 
-# What arguments can be; estimators refuse numbers out of range.
+# What arguments can be.
+
+
+def _positive(text: str, expected: str = "a positive number") -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
+    return value
 
 
 def _number_or_word(text: str) -> float | str:
-    """A number, or a word for the estimator, such as auto."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """A positive number, or a word for the estimator."""
+    words = ("auto", "learn")
+    return (
+        text if text in words else _positive(text, "a positive number, auto or learn")
+    )
 
 
 def _count(text: str) -> int:

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Callback = Callable[[Step], None]
 
 # Version 4: an archive, whose checksums tell if it is damaged.
-_KIND = {"format": "land checkpoint", "version": 4}
+_KIND = {"format": "land checkpoint", "version": 5}
 # Parameters that do not change what is fitted; the metric is known by its values.
 _IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
 # Rows at which the tensors of a metric tell it from others: any few will do.
