@@ -149,6 +149,21 @@ def test_geodesics_that_follow_others_are_as_short(
     assert following.lengths.mean() < (1.0 + 1e-4) * alone.lengths.mean()
 
 
+@pytest.mark.parametrize("count", [40, 300])
+def test_geodesics_of_several_bases_are_each_in_its_place(metric, many, count):
+    """In any order, with pilots and without."""
+    two, targets = many[[7, 3]], many[:count]
+    which = np.random.default_rng(0).permutation(np.repeat([0, 1], count))
+    places = np.concatenate([np.flatnonzero(which == k) for k in (0, 1)])
+    order = np.empty(2 * count, dtype=int)
+    order[places] = np.tile(np.arange(count), 2)
+    mixed = land.log_map(metric, two[which], targets[order])
+    for k in (0, 1):
+        alone = land.log_map(metric, two[k], targets)
+        own = mixed.lengths[which == k]
+        np.testing.assert_allclose(own, alone.lengths, rtol=1e-2)
+
+
 def test_a_neighbour_that_knows_a_shorter_way_is_heard():
     """Two ways around a circle: where one ends, the other begins."""
     data = land.datasets.make_circle(300, random_state=0)
