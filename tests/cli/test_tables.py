@@ -317,7 +317,7 @@ def test_text_in_a_column_that_was_asked_for_is_an_error(choose):
     [
         ("a;b\n1,5;2\n2,5;3\n", "with --decimal ,)"),
         ('a,b\n"1,5",2\n"2,5",3\n', "with --decimal ,)"),
-        ('a,b\n"5,380",2\n"2,500",3\n', "with --thousands , or --decimal ,)"),
+        ('a,b\n"5,380",2\n"2,500",3\n', "with --thousands ,)"),
         ("a;b\n5,380;2\n2,500;3\n", "with --thousands , or --decimal ,)"),
         ('a,b\n"1,002.93",2\n"7",3\n', "with --thousands ,)"),
         ("a;b\n4.226,93;2\n7;3\n", "with --decimal , --thousands .)"),
@@ -345,6 +345,15 @@ def test_rows_that_all_lack_a_value(choose):
         CommandError, match="every row lacks a value, as row 1, column 'b'"
     ):
         choose("a,b\n1,\n2,\n", drop_missing=True)
+
+
+@pytest.mark.parametrize("day", ["2024-01-0{}", "0{}.02.2024 12:30", "Mar {}, 2024"])
+def test_dates_are_called_dates(choose, day):
+    rows = "\n".join(f'{k},"{day.format(k)}"' for k in (1, 2, 4))
+    with pytest.raises(CommandError, match=r"column 'b' holds dates, .* as days"):
+        choose(f"a,b\n{rows}\n")
+    with pytest.raises(CommandError, match="column 'b' holds text"):
+        choose(f"a,b\n{rows}\n7,May\n")
 
 
 def test_one_row_is_too_few(choose):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -212,7 +213,9 @@ def _problems(table: pd.DataFrame, options: Any, fitting: bool) -> Iterator[str]
         yield "no column of numbers is left (choose others: --columns)"
     text = table.columns[~is_numeric(table)]
     for name in text:
-        yield _text_problem(table[name], options, fitting and not options.columns)
+        delimiter = table.attrs.get("delimiter")
+        ignorable = fitting and not options.columns
+        yield _text_problem(table[name], options, delimiter, ignorable)
     numbers = table.drop(columns=text)
     finite = np.isfinite(numbers.to_numpy())
     complete = finite.all(axis=1)
@@ -237,7 +240,9 @@ def _problems(table: pd.DataFrame, options: Any, fitting: bool) -> Iterator[str]
         )
 
 
-def _text_problem(column: pd.Series, options: Any, ignorable: bool) -> str:
+def _text_problem(
+    column: pd.Series, options: Any, delimiter: str | None, ignorable: bool
+) -> str:
     """Where there is text, and what to do; `ignorable` if it was not asked for."""
     name, words = column.name, column.dropna()
     found = to_numbers(words, options.decimal, options.thousands)
@@ -249,17 +254,31 @@ def _text_problem(column: pd.Series, options: Any, ignorable: bool) -> str:
     ]
     if "--decimal ," in readings:  # simpler than with thousands
         del readings[readings.index("--decimal ,") + 1 :]
-    remedy = "correct it, or choose other columns"
+    if delimiter == ",":  # a comma in quotes groups digits, if it can
+        del readings[1:]
+    what, remedy = "text", "correct it, or choose other columns"
     if readings:
         remedy = f"numbers if read with {' or '.join(readings)}"
+    elif _are_dates(words):
+        what, remedy = "dates", "write them as days, or leave them out with --exclude"
     elif ignorable:
         remedy = (
             f"keep it aside with --labels {name!r}, leave it out with --exclude, or "
             "all text with --ignore-text"
         )
-    return (
-        f"column {name!r} holds text, {words[row][:40]!r} in row {row + 1} ({remedy})"
-    )
+    example = f"{words[row][:40]!r} in row {row + 1}"
+    return f"column {name!r} holds {what}, {example} ({remedy})"
+
+
+def _are_dates(words: pd.Series) -> bool:
+    import pandas as pd
+
+    if not words.str.contains(r"\d").all():  # "May" may be a name
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it guesses whether the day comes first
+        found = pd.to_datetime(words, format="mixed", errors="coerce", utc=True)
+    return bool(found.notna().all())
 
 
 def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:

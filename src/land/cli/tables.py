@@ -30,7 +30,8 @@ def read_table(path: Path, options: Any) -> pd.DataFrame:
     """Read a file of one of the kinds of `INPUTS`; ``-`` is CSV from standard input.
 
     Columns of the frame are numbers (float64, NaN where one is missing), or text (None
-    where missing); no two have the same name. `attrs` has the `source`, for messages.
+    where missing); no two have the same name. `attrs` has the `source`, for
+    messages, and of text the `delimiter`.
     """
     source, kind = str(path), path.suffix.lower()
     if source == "-":
@@ -92,7 +93,9 @@ def _read_text(content: bytes, kind: str, options: Any) -> pd.DataFrame:
     # As numpy.savetxt marks its header.
     cells.iloc[0, 0] = cells.iloc[0, 0].removeprefix("#").strip()
     missing = cells.apply(lambda column: column.str.lower().isin(_MISSING))
-    return _named(cells.astype(object).where(~missing, None), options)
+    table = _named(cells.astype(object).where(~missing, None), options)
+    table.attrs["delimiter"] = delimiter
+    return table
 
 
 def _delimiter(text: str, kind: str, decimal: str) -> str:
