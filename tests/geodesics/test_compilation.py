@@ -1,12 +1,12 @@
 """A new number of targets, or a new metric of similar size, compiles nothing new.
 
 Solvers run on the host. The device evaluates metrics, with three programs: tensors,
-first derivatives and second derivatives, each for two sizes of blocks.
+the geodesic equation and its derivatives, each for two sizes of blocks.
 """
 
 import pytest
 
-PROGRAMS = {"jit(_tensor_batch)", "jit(_forces)", "jit(_jet_batch)"}
+PROGRAMS = {"jit(_tensor_batch)", "jit(_forces)", "jit(_linearised)"}
 
 SHARED = """
 rng = np.random.default_rng(0)

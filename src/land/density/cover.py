@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.stats import chi2, norm, qmc
 
-from land.density.lattice import Keys, Lattice, Normal, lay_out, refined
+from land.density.lattice import Keys, Lattice, Normal, lay_out, refined, subdivided
 from land.density.nodes import Law, Nodes, cholesky, invert, squared_lengths
 from land.geodesics import LogMap, exp_map, log_map
 from land.metrics import Metric
@@ -212,6 +212,11 @@ def place_covers(
     laid_out = [
         lay_out(cloud, n_points, _SETTINGS.extent, deepcopy(rng)) for cloud in clouds
     ]
+    for k, cover in enumerate(known or []):
+        if cover is not None and cover.lattice is not None:
+            lattice, keys = laid_out[k]
+            there = subdivided(cover.lattice, cover.keys, lattice)
+            laid_out[k] = lattice, np.unique(np.concatenate([keys, there]), axis=0)
     for _ in range(_SETTINGS.refinements + 1):
         points = [lattice.points(keys) for lattice, keys in laid_out]
         logs = _map_near(map_points, means, points, near)

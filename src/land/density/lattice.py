@@ -126,19 +126,20 @@ def lay_out(
     fine = Lattice(cloud[0] + frame @ rng.uniform(size=dim), frame)
     if widest < 1.0 / ratio:
         return fine, _within(fine, normal, reach)
-    return fine, _subdivided(coarse, keys, fine, ratio)
+    return fine, subdivided(coarse, keys, fine)
 
 
 def refined(coarse: Lattice, keys: Keys, n_points: int) -> tuple[Lattice, Keys]:
     """A finer lattice of so many points in the cells of a coarse one."""
     ratio = max((n_points / len(keys)) ** (1.0 / keys.shape[1]), 1.0)
     fine = Lattice(coarse.origin, coarse.frame / ratio)
-    return fine, _subdivided(coarse, keys, fine, ratio)
+    return fine, subdivided(coarse, keys, fine)
 
 
-def _subdivided(coarse: Lattice, keys: Keys, fine: Lattice, ratio: float) -> Keys:
-    """Keys of a lattice that is finer by a ratio, in cells of a coarse one."""
+def subdivided(coarse: Lattice, keys: Keys, fine: Lattice) -> Keys:
+    """Keys of a finer lattice, in cells of a coarse one."""
     dim = keys.shape[1]
+    ratio = np.exp((coarse.log_cell - fine.log_cell) / dim)
     count = np.ceil(2.0 * ratio)
     steps = (np.arange(count) + 0.5) / count - 0.5
     inside = 0.8 * np.array(list(product(steps, repeat=dim))) @ coarse.frame.T

@@ -223,7 +223,7 @@ class MixtureRun:
         data, count = self.problem.data, self.n_components
         if self._word == "gmm":
             candidates = [self._gaussian_mixture(rng).predict_proba(data)]
-            if count < len(data):
+            if count < len(data) and not self.problem.is_flat:
                 candidates.append(_spectral_clusters(data, count))
             return candidates
         centers = self._means(rng)

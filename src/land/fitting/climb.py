@@ -34,6 +34,10 @@ class Model(Protocol):
         """Its components."""
 
     @property
+    def shares(self) -> Sequence[Array]:
+        """Weights of the data in each of them."""
+
+    @property
     def objective(self) -> float:
         """Mean negative log likelihood."""
 
@@ -103,5 +107,5 @@ def _agree(problem: FitProblem, model: Model) -> bool:
     """Whether geodesics to the data, computed anew, say the same about a model."""
     if problem.is_flat:
         return True
-    logs = problem.log_maps([each.mean for each in model.estimates])
+    logs = problem.renewed_logs(model.estimates, model.shares)
     return abs(model.objective_with(logs) - model.objective) <= _AGREE

@@ -96,6 +96,11 @@ class _Descent:
         return [self.searches[0].spot]
 
     @property
+    def shares(self) -> list[Array]:
+        """Weights of the data."""
+        return [self.weights]
+
+    @property
     def objective(self) -> float:
         """Mean negative log likelihood."""
         return self.searches[0].spot.objective

@@ -131,9 +131,8 @@ def fit_mixture(
         settings.max_iter,
     )
     mixture = model.mixture
-    shares = _component_weights(weights, mixture.responsibilities)
     final = replace(problem, tol=rungs[-1].map_tol)
-    verified = final.verify(mixture.estimates, shares)
+    verified = final.verify(mixture.estimates, model.shares)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
     return mixture, model.converged
@@ -152,8 +151,7 @@ class _Mixture:
     ) -> None:
         self.problem, self.weights = problem, weights
         self.mixture = _expect(weights, estimates, proportions)
-        shares = _component_weights(weights, self.mixture.responsibilities)
-        self.searches = Likelihood(problem).searches(estimates, shares, radii)
+        self.searches = Likelihood(problem).searches(estimates, self.shares, radii)
         self.converged = False
 
     @classmethod
@@ -183,6 +181,11 @@ class _Mixture:
     def estimates(self) -> list[Estimate]:
         """The components."""
         return self.mixture.estimates
+
+    @property
+    def shares(self) -> list[Array]:
+        """Weights of the data in each of them."""
+        return _component_weights(self.weights, self.mixture.responsibilities)
 
     @property
     def objective(self) -> float:

@@ -218,6 +218,18 @@ class FitProblem:
         """Tangents of the data at each mean."""
         return self.map_points(means, len(means) * [self.data])
 
+    def renewed_logs(
+        self, estimates: Sequence[Estimate], weights: Sequence[Array]
+    ) -> list[LogMap]:
+        """Tangents of the data, computed anew where their weight is not negligible."""
+        rows = [self.matter(own) for own in weights]
+        means = [each.mean for each in estimates]
+        found = self.map_points(means, [self.data[own] for own in rows])
+        return [
+            _merged(old.logs, own, new)
+            for old, own, new in zip(estimates, rows, found, strict=True)
+        ]
+
     def move(
         self,
         means: Sequence[Array],
@@ -242,12 +254,7 @@ class FitProblem:
             self.map_points(means, targets, near), rows, estimates, strict=True
         ):
             n = int(own.sum())
-            new = found.take(np.arange(n))
-            if not own.all():
-                kept = old.logs.take(np.flatnonzero(~own))
-                places = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])
-                new = LogMap.concatenate([new, kept]).take(np.argsort(places))
-            logs.append(new)
+            logs.append(_merged(old.logs, own, found.take(np.arange(n))))
             if old.cover is not None:
                 rest = found.take(np.arange(n, len(found.lengths)))
                 covers.append(replace(old.cover, logs=rest))
@@ -498,6 +505,15 @@ def _sample_rows(
         return rows, own
     chosen = np.sort(rng.choice(rows, most, replace=False, p=own))
     return chosen, np.full(most, 1.0 / most)
+
+
+def _merged(old: LogMap, rows: NDArray[np.bool_], new: LogMap) -> LogMap:
+    """Old log maps, with new ones in some rows."""
+    if rows.all():
+        return new
+    places = np.concatenate([np.flatnonzero(rows), np.flatnonzero(~rows)])
+    kept = old.take(np.flatnonzero(~rows))
+    return LogMap.concatenate([new, kept]).take(np.argsort(places))
 
 
 def _split(logs: LogMap, counts: Sequence[int]) -> list[LogMap]:

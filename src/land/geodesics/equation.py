@@ -10,13 +10,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from land._device import device, in_blocks
 from land._precision import in_float64
 from land.metrics import Metric
-from land.metrics.tensors import invert, lower, squared_norm_gradient
+from land.metrics.tensors import (
+    along,
+    invert,
+    invert_positive,
+    lower,
+    squared_norm_gradient,
+)
 
 Array = NDArray[np.float64]
 
@@ -82,28 +89,33 @@ class Linearised(NamedTuple):
     tensors: Array
 
 
+@in_float64
 def linearised(metric: Metric, points: Array, velocities: Array) -> Linearised:
     """The geodesic equation and its derivatives at points (n, D)."""
-    tensors, slopes, bends = metric.host_jets(points)
-    dim = points.shape[1]
-    v = velocities
+    found = in_blocks(_linearised, device().points, metric, points, velocities)
+    return Linearised(*found)
+
+
+@jax.jit
+def _linearised(metric: Metric, points: jax.Array, v: jax.Array) -> Linearised:
+    tensors, slopes, bends = metric.jet_batch(points)
+    full, dim = tensors.ndim == 3, points.shape[1]
     slopes_v = lower(slopes, v[:, None])  # (n, e, i): (d_e M) v
     bends_v = lower(bends, v[:, None, None])  # (n, f, e, i): (d_f d_e M) v
-    drift = np.einsum("ne,nei->ni", v, slopes_v)
-    force = 0.5 * np.einsum("nei,ni->ne", slopes_v, v)
-    inverse = invert(tensors, v)
-    acceleration = lower(inverse, force - drift)
-    in_position = 0.5 * np.einsum("nfei,ni->nfe", bends_v, v)
-    in_position -= np.einsum("nfei,ne->nfi", bends_v, v)
+    inverse = invert_positive(tensors, 0.0, full)
+    force = 0.5 * lower(slopes_v, v) - along(v, slopes_v)
+    acceleration = lower(inverse, force)
+    in_position = 0.5 * lower(bends_v, v[:, None]) - along(v, bends_v.swapaxes(1, 2))
     in_position -= lower(slopes, acceleration[:, None])
-    change = np.einsum("ne,ne...->n...", v, slopes)
-    if change.ndim == 2:
-        change = change[:, :, None] * np.eye(dim)
+    change = along(v, slopes)
+    if not full:
+        change = change[:, :, None] * jnp.eye(dim)
     in_velocity = slopes_v.swapaxes(1, 2) - slopes_v - change
+    inverse = inverse[:, None]
     return Linearised(
         acceleration,
-        lower(inverse[:, None], in_position).swapaxes(1, 2),
-        lower(inverse[:, None], in_velocity).swapaxes(1, 2),
+        lower(inverse, in_position).swapaxes(1, 2),
+        lower(inverse, in_velocity).swapaxes(1, 2),
         tensors,
     )
 

@@ -22,8 +22,10 @@ def lower(tensors: Any, vectors: Any) -> Any:
     """Momenta M v of the velocities v; velocities of momenta if given inverses."""
     if tensors.ndim == vectors.ndim:
         return tensors * vectors
-    module = np if isinstance(tensors, np.ndarray) else jnp
-    return module.einsum("...ij,...j->...i", tensors, vectors)
+    if isinstance(tensors, np.ndarray):
+        return np.einsum("...ij,...j->...i", tensors, vectors)
+    columns = range(vectors.shape[-1])  # see `along`
+    return sum(tensors[..., k] * vectors[..., k, None] for k in columns)
 
 
 def inner(tensors: Any, left: Any, right: Any) -> Any:
