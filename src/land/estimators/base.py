@@ -137,7 +137,7 @@ class RiemannianEstimator(BaseEstimator):
             kind = KINDS[metric or "diagonal"]
             rho = check_number_or_word("rho", self.rho, self._words)
             if rho is None:
-                rho = automatic_rho(data, sigma, kind=kind, sharp=sharp)
+                rho = automatic_rho(data, sigma, self._parts, kind=kind, sharp=sharp)
             self.sigma_, self.rho_ = sigma, rho
             return kind(data, sigma, rho)
         if not isinstance(metric, Metric):

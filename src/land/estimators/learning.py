@@ -177,12 +177,12 @@ class _Search:
             flat = EuclideanMetric(rows.shape[1])
             return {"metric": flat, "sigma": "auto", "rho": "auto"}
         sigma, rho = self.estimator.sigma, self.estimator.rho
+        parts = getattr(self.estimator, "n_components", 1)
         if isinstance(sigma, str):
-            parts = getattr(self.estimator, "n_components", 1)
             sigma = math.exp(place[0]) * automatic_sigma(rows, parts, sharp=True)
         if isinstance(rho, str):
             kind = KINDS[self.estimator.metric or "diagonal"]
-            rho = automatic_rho(rows, sigma, kind=kind, sharp=True)
+            rho = automatic_rho(rows, sigma, parts, kind=kind, sharp=True)
             rho *= math.exp(place[1])
         return {"sigma": sigma, "rho": rho}
 

@@ -28,12 +28,15 @@ from land.fitting import (
     spread_centers,
 )
 from land.fitting.estimate import Work
+from land.geodesics.graph import graph_distances
+from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-_INITS = ("gmm", "least_squares", "random")
-# Rows of a spectral clustering: its time grows with their square.
-_SPECTRAL_ROWS = 2000
+_INITS = ("spectral", "gmm", "least_squares", "random")
+# Rows of a spectral clustering, whose time grows with their square, and the neighbour
+# whose distance is the scale of a row.
+_SPECTRAL_ROWS, _OWN_SCALE = 500, 7
 # Steps and tolerance of k-means for first clusters, which need not be accurate.
 _FIRST_KMEANS = 30, 1e-2
 
@@ -55,10 +58,10 @@ class LANDMixture(RiemannianDensity):
     method : {"ml", "least_squares"}
         Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
         empirical covariances and their constants.
-    init : {"gmm", "least_squares", "random"} or array_like of shape (K, D)
-        First clusters: of a Gaussian mixture or a spectral clustering of the neighbour
-        graph, whichever turns out better; of Riemannian k-means; of random rows, or of
-        given means, to the nearest of which, along geodesics, each row belongs.
+    init : {"spectral", "gmm", "least_squares", "random"} or array_like of shape (K, D)
+        First clusters: of a spectral clustering, by distances along the graph of the
+        data; of a Gaussian mixture; of Riemannian k-means; of random rows, or of given
+        means, to the nearest of which, along geodesics, each row belongs.
     n_init : int
         Number of fits with different randomness; the best one is kept.
     n_samples, max_iter, tol, random_state, verbose, callback
@@ -98,7 +101,7 @@ class LANDMixture(RiemannianDensity):
         volume: Volume = "exact",
         reference: Reference = "lebesgue",
         covariance_type: str = "full",
-        init: Any = "gmm",
+        init: Any = "spectral",
         n_init: int = 1,
         n_samples: int = 3000,
         max_iter: int = 100,
@@ -218,28 +221,27 @@ class MixtureRun:
             start = self.init[0]
         return fit_single(problem, weights, start, settings, rng)
 
-    def _responsibilities(self, rng: np.random.Generator) -> list[Array]:
-        """Candidates for the first responsibilities, (N, K) each."""
+    def _responsibilities(self, rng: np.random.Generator) -> Array:
+        """First responsibilities, (N, K)."""
         data, count = self.problem.data, self.n_components
-        if self._word == "gmm":
-            candidates = [self._gaussian_mixture(rng).predict_proba(data)]
-            if count < len(data) and not self.problem.is_flat:
-                candidates.append(_spectral_clusters(data, count))
-            return candidates
+        if self._word == "spectral" and count < len(data) and not self.problem.is_flat:
+            return _spectral_clusters(self.problem.metric, data, count)
+        if self._word in ("spectral", "gmm"):  # in flat space it is the model
+            return self._gaussian_mixture(rng).predict_proba(data)
         centers = self._means(rng)
         if self._word == "least_squares":
             found = fit_kmeans(self.problem, self.weights, centers, *_FIRST_KMEANS)
-            return [np.eye(count)[found.labels]]
+            return np.eye(count)[found.labels]
         logs = self.problem.log_maps(list(centers))
         lengths = np.stack([np.nan_to_num(log.lengths, nan=np.inf) for log in logs])
-        return [np.eye(count)[np.argmin(lengths, axis=0)]]
+        return np.eye(count)[np.argmin(lengths, axis=0)]
 
     def _means(self, rng: np.random.Generator) -> Array:
         """First means, (K, D)."""
         data, count = self.problem.data, self.n_components
         if self._word == "given":
             return self.init
-        if self._word == "gmm":
+        if self._word in ("spectral", "gmm"):
             labels = self._gaussian_mixture(rng).predict(data)
             members = [data[labels == k] for k in range(count)]
             return np.stack([_medoid(own, data, rng) for own in members])
@@ -298,23 +300,24 @@ def _best_of(outcomes: list[Outcome]) -> Outcome:
     return replace(best, work=work, interrupted=interrupted)
 
 
-def _spectral_clusters(data: Array, count: int) -> Array:
+def _spectral_clusters(metric: Metric, data: Array, count: int) -> Array:
     """Responsibilities (N, count), zero or one, of a spectral clustering.
 
-    Clusters are parts of the graph of nearest neighbours that few edges connect.
+    Affinities are those of Zelnik-Manor and Perona (2004), of distances along the graph
+    of the data: each row has a scale of its own, the distance to its 7th neighbour.
     """
     rows = np.random.default_rng(0).permutation(len(data))[:_SPECTRAL_ROWS]
     known = data[np.sort(rows)]
+    distances = graph_distances(metric, known)
+    scales = np.sort(distances, axis=1)[:, min(_OWN_SCALE, len(known) - 1)]
+    scales = np.maximum(scales, 1e-12 * distances.max())
+    affinities = np.exp(-(distances**2) / np.outer(scales, scales))
     spectral = SpectralClustering(
-        count,
-        affinity="nearest_neighbors",
-        n_neighbors=min(10, len(known) - 1),  # scikit-learn's default, if there are
-        assign_labels="cluster_qr",
-        random_state=0,
+        count, affinity="precomputed", assign_labels="cluster_qr", random_state=0
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a graph in several parts is fine
-        labels = spectral.fit_predict(known)
+        labels = spectral.fit_predict(affinities)
     _, nearest = KDTree(known).query(data)
     return np.asarray(np.eye(count)[labels[nearest]])
 

@@ -35,12 +35,8 @@ _FEWEST_DATA = 1.0
 # Rounds of responsibilities and covariances between steps of the means, which end when
 # one of them gains less than this share of the tolerance.
 _SETTLING_STEPS, _SETTLED = 30, 0.1
-# Steps of the means within the clusters of a first guess, and EM steps with which first
-# guesses are compared.
-_FIRST_STEPS, _SEARCH_STEPS = 3, 10
-# A guess that is farther behind a simpler model, once its components have settled, does
-# not catch up.
-_CATCHES_UP = 0.15
+# Steps of the means within the clusters of a first guess.
+_FIRST_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -96,11 +92,11 @@ def fit_single(
 def fit_mixture(
     problem: FitProblem,
     weights: Array,
-    guesses: Sequence[Array],
+    guess: Array,
     settings: FitSettings,
     rng: np.random.Generator,
 ) -> tuple[MixtureEstimate, bool]:
-    """Maximise the likelihood of a mixture, from the best of several first guesses.
+    """Maximise the likelihood of a mixture.
 
     Parameters
     ----------
@@ -108,8 +104,8 @@ def fit_mixture(
         Data, metric and numerical settings.
     weights : ndarray of shape (N,)
         Weights of the data, which sum to one.
-    guesses : arrays of shape (N, K)
-        First guesses of the responsibilities; rows sum to one.
+    guess : ndarray of shape (N, K)
+        First guess of the responsibilities; rows sum to one.
     settings
         How to fit.
     rng
@@ -119,14 +115,14 @@ def fit_mixture(
     -------
     The mixture, and whether the stopping rule was met.
     """
-    n_rows, count = int(np.sum(weights > 0.0)), guesses[0].shape[1]
+    n_rows, count = int(np.sum(weights > 0.0)), guess.shape[1]
     n_points = problem.points_on_the_way
     rungs = ladder(n_rows, count, problem.metric.dim, n_points, settings.tol)
     model = climb(
         problem,
         weights,
         rungs[2:],
-        lambda: _search(problem, weights, guesses, rungs[:2], rng),
+        lambda: _search(problem, weights, guess, rungs[:2], rng),
         _Mixture.on,
         settings.max_iter,
     )
@@ -256,31 +252,26 @@ class _Mixture:
 def _search(
     problem: FitProblem,
     weights: Array,
-    guesses: Sequence[Array],
+    guess: Array,
     rungs: Sequence[Fidelity],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """The first guess that leads to the best mixture, on a rung of few data."""
+    """Where a first guess leads, on a rung of few data."""
     ranking, descent = rungs
     rough, own, rows = problem.at(descent, weights, rng)
-    found = []
-    for guess in guesses:
-        shares = _component_weights(own, guess[rows])
-        means = [_first_mean(rough, share, ranking, rng) for share in shares]
-        searches = Likelihood(rough).start(means, shares)
-        # Components settle in the clusters of the guess before these may change.
-        for _ in range(_FIRST_STEPS):
-            advance(Likelihood(rough), searches, descent.tol)
-        estimates = [search.spot for search in searches]
-        radii = [search.radius for search in searches]
-        model = _Mixture(rough, own, estimates, own @ guess[rows], radii)
-        found.append(model)
-    best = min(found, key=lambda model: model.mixture.cautious_objective)
-    best.record()
-    if rough.gain(best.mixture.cautious_objective, own) > -_CATCHES_UP:
-        best.descend(_SEARCH_STEPS, descent.tol)
-    rough.check_gain(best.mixture.cautious_objective, own)
-    return best.state()
+    shares = _component_weights(own, guess[rows])
+    means = [_first_mean(rough, share, ranking, rng) for share in shares]
+    searches = Likelihood(rough).start(means, shares)
+    # Only within the clusters of the guess: few data are no place for EM, in which
+    # components shrink to needles between them.
+    for _ in range(_FIRST_STEPS):
+        advance(Likelihood(rough), searches, descent.tol)
+    estimates = [search.spot for search in searches]
+    radii = [search.radius for search in searches]
+    model = _Mixture(rough, own, estimates, own @ guess[rows], radii)
+    model.record()
+    rough.check_gain(model.mixture.cautious_objective, own)
+    return model.state()
 
 
 def _first_mean(

@@ -19,7 +19,7 @@ _TO_BOUNDARY, _SINGULAR = 0.99, 1e-10
 _NARROWEST, _WIDEST = 0.1, 4.0
 # Covariances are at most so many times the second moment of their data. The density is
 # then nearly constant on them.
-_FLAT = 25.0
+_FLAT = 9.0
 
 
 def solve_precision(

@@ -56,9 +56,10 @@ class _Settings:
         percent. They leave out the tail of this mass.
     placements : int
         Times that a cover is extended or placed anew for a covariance.
-    sparse : float
+    sparse, known : float
         A cover is placed anew if fewer points are effective than this share of those
-        for the model that it was placed for.
+        for the model that it was placed for, or if the standard error of log C is above
+        `known`: between too few points components shrink to nothing.
     effective_per_dimension : int
         Effective points, for each dimension, without which no covariance is accepted.
     ridge : float
@@ -79,6 +80,7 @@ class _Settings:
     final_tail: float = 1e-4
     placements: int = 10
     sparse: float = 0.3
+    known: float = 0.1
     effective_per_dimension: int = 3
     ridge: float = 1e-6
     negligible: float = 1e-6
@@ -181,7 +183,7 @@ class FitProblem:
     def check_gain(self, objective: float, weights: Array) -> None:
         """Give up a fit that the baseline is as good as, by what a search can tell."""
         gain = self.gain(objective, weights)
-        if self.baseline is not None and gain < -self.baseline.margin:
+        if gain < 0.0:
             raise NotWorthwhileError(gain)
 
     @staticmethod
@@ -376,61 +378,83 @@ class FitProblem:
         placed = list(covers or self.covers(means, covariances, weights, logs))
         waiting = list(range(len(means)))
         if covers is not None:
-            self._renew_sparse(means, covariances, weights, logs, placed)
+            self._refine(means, covariances, weights, logs, placed)
         for _ in range(_SETTINGS.placements):
-            unsettled = []
-            for k in waiting:
-                nodes = placed[k].nodes(self.metric, means[k], self.law)
-                precision = solve_precision(
-                    moments[k], nodes, invert(covariances[k]), self.covariance_type
-                )
-                wanted, free = bounded_covariance(precision, covariances[k], moments[k])
-                # Between too few points a covariance could shrink unseen.
-                if placed[k].effective(invert(wanted)) < self._fewest_effective:
-                    continue
-                covariances[k] = wanted
-                if not free:
-                    unsettled.append(k)
-            grown = extend_covers(
-                [means[k] for k in waiting],
-                [invert(covariances[k]) for k in waiting],
-                [placed[k] for k in waiting],
-                self.map_points,
-                self.tail,
+            unsettled = self._step(waiting, means, moments, covariances, placed)
+            waiting = unsettled or self._refine(
+                means, covariances, weights, logs, placed
             )
-            for k, cover in zip(waiting, grown, strict=True):
-                if len(cover.points) > len(placed[k].points) and k not in unsettled:
-                    unsettled.append(k)
-                placed[k] = cover
-            waiting = sorted(unsettled)
             if not waiting:
                 break
         return self._assemble_all(means, covariances, weights, logs, placed)
 
-    def _renew_sparse(
+    def _step(
+        self,
+        waiting: Sequence[int],
+        means: Sequence[Array],
+        moments: Sequence[Array],
+        covariances: list[Array],
+        covers: list[Cover],
+    ) -> list[int]:
+        """The best covariances that covers can tell, and covers as wide as those need.
+
+        Returns which of the `waiting` need another step.
+        """
+        unsettled = set()
+        for k in waiting:
+            nodes = covers[k].nodes(self.metric, means[k], self.law)
+            precision = solve_precision(
+                moments[k], nodes, invert(covariances[k]), self.covariance_type
+            )
+            wanted, free = bounded_covariance(precision, covariances[k], moments[k])
+            # Between too few points a covariance could shrink unseen.
+            if covers[k].effective(invert(wanted)) < self._fewest_effective:
+                continue
+            covariances[k] = wanted
+            if not free:
+                unsettled.add(k)
+        grown = extend_covers(
+            [means[k] for k in waiting],
+            [invert(covariances[k]) for k in waiting],
+            [covers[k] for k in waiting],
+            self.map_points,
+            self.tail,
+        )
+        for k, cover in zip(waiting, grown, strict=True):
+            if len(cover.points) > len(covers[k].points):
+                unsettled.add(k)
+            covers[k] = cover
+        return sorted(unsettled)
+
+    def _refine(
         self,
         means: Sequence[Array],
         covariances: Sequence[Array],
         weights: Sequence[Array],
         logs: Sequence[LogMap],
         covers: list[Cover],
-    ) -> None:
-        """Place covers anew whose models have become much narrower since."""
-        sparse = [
-            k
-            for k, cover in enumerate(covers)
-            if cover.effective(invert(covariances[k]))
-            < _SETTINGS.sparse * cover.n_effective
-        ]
-        anew = self.covers(
-            [means[k] for k in sparse],
-            [covariances[k] for k in sparse],
-            [weights[k] for k in sparse],
-            [logs[k] for k in sparse],
-            known=[covers[k] for k in sparse],
-        )
-        for k, cover in zip(sparse, anew, strict=True):
-            covers[k] = cover
+    ) -> list[int]:
+        """Place covers anew that have too few points for their models; which they are.
+
+        As many points suffice where a model has become narrower, and twice as many
+        are needed where it has not.
+        """
+        refined = []
+        for k, (mean, covariance, cover) in enumerate(
+            zip(means, covariances, covers, strict=True)
+        ):
+            precision = invert(covariance)
+            narrower = cover.effective(precision) < _SETTINGS.sparse * cover.n_effective
+            n_points = cover.n_asked if narrower else 2 * cover.n_asked
+            nodes = cover.nodes(self.metric, mean, self.law)
+            error = summarise(nodes, precision, self.tol).stderr
+            unknown = cover.lattice is not None and error > _SETTINGS.known
+            if not (narrower or unknown) or n_points > 2 * self.most_points:
+                continue
+            own = [mean], [covariance], [weights[k]], [logs[k]]
+            (covers[k],) = self.covers(*own, known=[cover], n_points=n_points)
+            refined.append(k)
+        return refined
 
     def _assemble_all(
         self,
