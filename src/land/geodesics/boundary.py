@@ -24,7 +24,7 @@ from land.geodesics.meshes import (
     first_meshes,
     moved_meshes,
 )
-from land.geodesics.newton import MOST_DIMENSIONS, Finished, finish_curves
+from land.geodesics.newton import Finished, finish_curves
 from land.geodesics.relaxation import (
     NEARLY,
     Boundary,
@@ -34,7 +34,7 @@ from land.geodesics.relaxation import (
 )
 from land.geodesics.solution import Connections
 from land.metrics import Metric
-from land.metrics.tensors import invert, lower, norms
+from land.metrics.tensors import FEW_DIMENSIONS, invert, lower, norms
 
 Array = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def connect(
             ]
         )
     solver = _Solver.of(metric, bases, targets, tol, max_iter)
-    small = metric.dim <= MOST_DIMENSIONS
+    small = metric.dim <= FEW_DIMENSIONS
     finishing = small and tol < NEARLY
     if isinstance(guesses, Connections):
         batches = moved_meshes(metric, bases, targets, guesses)

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from land._device import in_lockstep
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.equation import linearised
+from land.geodesics.equation import check_metric, dimension, linearised, pair_up
 from land.geodesics.exponential import MAX_STEPS
 from land.geodesics.newton import finish_curves
-from land.geodesics.problem import check_metric, dimension, pair_up
 from land.geodesics.runge_kutta import Arrivals, integrate
 from land.geodesics.solution import Connections
 from land.metrics import Metric

@@ -15,9 +15,9 @@ from scipy.interpolate import CubicSpline
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.boundary import connect
+from land.geodesics.equation import check_metric, dimension, pair_up
 from land.geodesics.graph import Polylines
 from land.geodesics.jacobian import jacobians_along, responses_along
-from land.geodesics.problem import check_metric, dimension, pair_up
 from land.geodesics.shortest import moved_connections, shortest_connections
 from land.geodesics.solution import Connections
 from land.metrics import Metric

@@ -24,9 +24,6 @@ from land.metrics.tensors import inner
 
 Array = NDArray[np.float64]
 
-# The linear systems of an element have ORDER * D unknowns.
-MOST_DIMENSIONS = 6
-
 
 @dataclass(frozen=True)
 class _Settings:

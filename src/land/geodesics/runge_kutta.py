@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import DOP853
 
-from land.geodesics.dop853 import (
-    ERROR_3,
-    ERROR_5,
-    INTERPOLANT,
-    STAGES,
-    STEP,
-    TABLEAU,
-)
 from land.geodesics.equation import forces, linearised
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm
 
 Array = NDArray[np.float64]
 
+# Weights of the stages before each stage: those of a step, the end of the step, and
+# those that only the interpolant needs. SciPy has the coefficients.
+STAGES = DOP853.n_stages
+TABLEAU = np.zeros((16, 16))
+TABLEAU[:STAGES, :STAGES], TABLEAU[STAGES, :STAGES] = DOP853.A, DOP853.B
+TABLEAU[STAGES + 1 :] = DOP853.A_EXTRA
 # Standard controller constants (Hairer, Norsett, Wanner, Solving ODEs I, II.4-5).
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 6.0
 # A step this short (of a unit of time) means the solution cannot be continued.
@@ -127,8 +126,10 @@ def _integrate(
     while len(batch.which):
         last = batch.time + batch.step >= 1.0 - 1e-13
         step = np.where(last, 1.0 - batch.time, batch.step)
-        stages = _Stages(metric, batch, step, 16 if len(times) else STAGES + 1)
-        end = stages.combine(STEP)
+        stages = _Stages(
+            metric, batch, step, len(TABLEAU) if len(times) else STAGES + 1
+        )
+        end = stages.combine(DOP853.B)
         error = stages.error() / tol
         accepted = error <= 1.0
         # NaN compares false: an item that left the metric's domain shrinks its step.
@@ -231,7 +232,7 @@ class _Stages:
         grown = _row_norms(self.tensors, self.batch.position)[:, 1:]
         unit[:, 1:] = np.maximum(unit[:, 1:], grown)
         squares = []
-        for weights in (ERROR_5, ERROR_3):
+        for weights in (DOP853.E5, DOP853.E3):
             parts = (self.velocity, self.acceleration)
             errors: Any = sum(
                 _row_norms(self.tensors, self.total(weights, part)) for part in parts
@@ -262,7 +263,7 @@ def _sample(
     change = end[0] - batch.position
     first, final = scale * batch.velocity, scale * end[1]
     coefficients = [change, first - change, 2.0 * change - first - final]
-    coefficients += [stages.total(row, stages.velocity) for row in INTERPOLANT]
+    coefficients += [stages.total(row, stages.velocity) for row in DOP853.D]
     share = fraction[items, moments][:, None, None]
     values = np.zeros((len(items), *change.shape[1:]))
     for index, coefficient in reversed(list(enumerate(coefficients))):

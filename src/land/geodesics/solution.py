@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from land._device import Indices
 from land.geodesics.collocation import ORDER, PiecewiseCurves
-from land.geodesics.newton import MOST_DIMENSIONS
+from land.metrics.tensors import FEW_DIMENSIONS
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class Connections:
     def at_rest(cls, bases: Array) -> Connections:
         """Geodesics that stay where they are."""
         n, dim = bases.shape
-        side = dim if dim <= MOST_DIMENSIONS else 0
+        side = dim if dim <= FEW_DIMENSIONS else 0
         return cls(
             bases=bases,
             tangents=np.zeros_like(bases),
