@@ -112,13 +112,6 @@ class PiecewiseCurves:
         integrals = _evaluate(_INTEGRALS, fraction)
         return start + np.einsum("nkq,nkqd->nkd", integrals, local_rates)
 
-    def velocities(self, times: Array) -> Array:
-        """Velocities at `times` in [0, 1]: (k,) -> (n, k, D)."""
-        element, fraction, local_rates = self._locate(times)
-        width = np.take_along_axis(self.widths, element, axis=1)
-        rates = np.einsum("nkq,nkqd->nkd", _evaluate(_BASIS, fraction), local_rates)
-        return rates / width[:, :, None]
-
     def target_derivatives(self) -> Array:
         """Derivatives of the first velocities in the targets, (n, D, D)."""
         assert self.fields is not None

@@ -32,20 +32,11 @@ _ASYMMETRY = 1e-8
 
 
 class Forces(NamedTuple):
-    """What a metric does to velocities v at points.
+    """What a metric does to velocities v at points."""
 
-    Attributes
-    ----------
-    tensors : ndarray of shape (n, D) or (n, D, D)
-    force : ndarray of shape (n, D)
-        1/2 grad_x (v^T M(x) v).
-    drift : ndarray of shape (n, D)
-        (dM/dt) v.
-    """
-
-    tensors: Array
-    force: Array
-    drift: Array
+    tensors: Array  # (n, D) or (n, D, D)
+    force: Array  # (n, D): 1/2 grad_x (v^T M(x) v)
+    drift: Array  # (n, D): (dM/dt) v
 
 
 @in_float64
@@ -76,20 +67,12 @@ def accelerations(metric: Metric, points: Array, velocities: Array) -> Array:
 
 
 class Linearised(NamedTuple):
-    """The geodesic equation at points and velocities, and its derivatives.
+    """The geodesic equation at points and velocities, and its derivatives."""
 
-    Attributes
-    ----------
-    acceleration : ndarray of shape (n, D)
-    in_position, in_velocity : ndarray of shape (n, D, D)
-        Derivatives of the acceleration: rows are its entries.
-    tensors : ndarray of shape (n, D) or (n, D, D)
-    """
-
-    acceleration: Array
-    in_position: Array
-    in_velocity: Array
-    tensors: Array
+    acceleration: Array  # (n, D)
+    in_position: Array  # (n, D, D) derivatives of the acceleration, whose entries are
+    in_velocity: Array  # (n, D, D) rows
+    tensors: Array  # (n, D) or (n, D, D)
 
 
 @in_float64

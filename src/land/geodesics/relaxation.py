@@ -51,21 +51,11 @@ NEARLY = 0.05
 
 
 class Limits(NamedTuple):
-    """When a curve is done with.
+    """When a curve is done with."""
 
-    Attributes
-    ----------
-    tol : float
-        Relative error allowed.
-    patience : int
-        Iterations on a mesh that does not seem to fit the curve.
-    hand_over : bool
-        Whether another method finishes curves that are nearly geodesics.
-    """
-
-    tol: float
-    patience: int
-    hand_over: bool
+    tol: float  # relative error allowed
+    patience: int  # iterations on a mesh that does not seem to fit the curve
+    hand_over: bool  # whether another method finishes what is nearly a geodesic
 
 
 class Boundary(NamedTuple):
@@ -96,30 +86,15 @@ class Curve(NamedTuple):
 
 @dataclass
 class Relaxed:
-    """Curves as far as they were relaxed.
+    """Curves as far as they were relaxed."""
 
-    Attributes
-    ----------
-    rates : ndarray of shape (n, e, q, D)
-    energy : ndarray of shape (n,)
-    drift : ndarray of shape (n, D)
-        Derivative of the energy when the whole curve is moved.
-    multiplier : ndarray of shape (n, D)
-        Momentum at the end.
-    distance : ndarray of shape (n,)
-        To the discrete minimum, relative.
-    mismatch : ndarray of shape (n,)
-        Estimate of the discretisation error, relative.
-    iterations : ndarray of shape (n,)
-    """
-
-    rates: Array
-    energy: Array
-    drift: Array
-    multiplier: Array
-    distance: Array
-    mismatch: Array
-    iterations: NDArray[np.int64]
+    rates: Array  # (n, e, q, D)
+    energy: Array  # (n,)
+    drift: Array  # (n, D) derivative of the energy when the whole curve is moved
+    multiplier: Array  # (n, D) momentum at the end
+    distance: Array  # (n,) to the discrete minimum, relative
+    mismatch: Array  # (n,) estimate of the discretisation error, relative
+    iterations: NDArray[np.int64]  # (n,)
 
     def accurate(self, tol: float) -> Mask:
         """Which curves meet a tolerance."""
@@ -167,15 +142,14 @@ def relax_curves(
     another method is to finish.
     """
     n, dim = boundary.base.shape
-    flat = np.zeros(n)
     found = Relaxed(
-        rates.copy(),
-        flat.copy(),
-        np.zeros((n, dim)),
-        np.zeros((n, dim)),
-        flat.copy(),
-        flat.copy(),
-        np.zeros(n, dtype=np.int64),
+        rates=rates.copy(),
+        energy=np.zeros(n),
+        drift=np.zeros((n, dim)),
+        multiplier=np.zeros((n, dim)),
+        distance=np.zeros(n),
+        mismatch=np.zeros(n),
+        iterations=np.zeros(n, dtype=np.int64),
     )
     descent = _Descent(
         which=np.arange(n),

@@ -59,33 +59,33 @@ def integrate(
 ) -> Arrivals:
     """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1."""
     n, rows, dim = position.shape
-    arrivals = Arrivals(
-        position=position + velocity,
-        velocity=velocity.copy(),
-        samples=position[:, None] + times[:, None, None] * velocity[:, None],
-        attempts=np.zeros(n, dtype=np.int64),
-        failed=np.zeros(n, dtype=bool),
-    )
-    if metric.is_flat:
-        return arrivals
+    if metric.is_flat or n == 0:
+        return Arrivals(
+            position=position + velocity,
+            velocity=velocity.copy(),
+            samples=position[:, None] + times[:, None, None] * velocity[:, None],
+            attempts=np.zeros(n, dtype=np.int64),
+            failed=np.zeros(n, dtype=bool),
+        )
     at_once = max(1, _MOST_NUMBERS // (2 * len(TABLEAU) * rows * dim))
-    for first in range(0, n, at_once):
-        chunk = slice(first, first + at_once)
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        parts = [
             _integrate(
                 metric,
-                position[chunk],
-                velocity[chunk],
+                position[first : first + at_once],
+                velocity[first : first + at_once],
                 times,
                 tol,
                 max_steps,
-                _view(arrivals, chunk),
             )
-    return arrivals
-
-
-def _view(arrivals: Arrivals, chunk: slice) -> Arrivals:
-    return Arrivals(*(getattr(arrivals, each.name)[chunk] for each in fields(arrivals)))
+            for first in range(0, n, at_once)
+        ]
+    return Arrivals(
+        *(
+            np.concatenate([getattr(part, each.name) for part in parts])
+            for each in fields(Arrivals)
+        )
+    )
 
 
 @dataclass
@@ -112,14 +112,17 @@ def _integrate(
     times: Array,
     tol: float,
     max_steps: int,
-    arrivals: Arrivals,
-) -> None:
-    """The same for one batch, into `arrivals`."""
+) -> Arrivals:
+    """The same for one batch."""
     batch = _start(metric, position, velocity)
-    arrivals.position[:], arrivals.velocity[:] = position, velocity
-    arrivals.samples[:] = position[:, None]
     lost = ~np.isfinite(batch.acceleration).all(axis=(1, 2))
-    arrivals.failed[lost] = True
+    arrivals = Arrivals(
+        position=position.copy(),
+        velocity=velocity.copy(),
+        samples=np.repeat(position[:, None], len(times), axis=1),
+        attempts=np.zeros(len(position), dtype=np.int64),
+        failed=lost.copy(),
+    )
     still = (batch.unit[:, 0] == 0.0) & (position.shape[1] == 1)
     batch = batch.take(~lost & ~still)
     batch.unit[batch.unit == 0.0] = 1.0
@@ -160,6 +163,7 @@ def _integrate(
             arrivals.attempts[own] = gone.attempts
             arrivals.failed[own] = lost[leaving]
             batch = batch.take(~leaving)
+    return arrivals
 
 
 def _start(metric: Metric, position: Array, velocity: Array) -> _Batch:
