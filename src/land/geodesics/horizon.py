@@ -229,7 +229,6 @@ def _extended(
         end_velocities=velocities[:, 1],
         responses=np.full_like(solution.responses, np.nan),
         meshes=meshes,
-        nearby=None,
     )
 
 

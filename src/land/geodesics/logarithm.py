@@ -193,8 +193,14 @@ def log_map(
     if curves is None:
         solution = shortest_connections(metric, bases, targets, tol, max_iter)
     elif isinstance(curves, LogMap):
-        earlier = _earlier_curves(curves, metric, shape)
-        solution = moved_connections(metric, bases, targets, earlier, tol, max_iter)
+        if curves.lengths.shape != shape:
+            raise ValueError(
+                f"curves must be a result for points of shape {ends.shape}, "
+                f"got one of shape {curves.tangents.shape}"
+            )
+        solution = moved_connections(
+            metric, bases, targets, curves._solution, tol, max_iter
+        )
     else:
         guesses = _given_curves(curves, center, bases, targets, shape)
         solution = connect(metric, bases, targets, guesses, tol, max_iter)
@@ -210,19 +216,6 @@ def log_map(
         _center=center,
         _n_segments=n_segments,
     )
-
-
-def _earlier_curves(
-    curves: LogMap, metric: Metric, shape: tuple[int, ...]
-) -> Connections:
-    """Geodesics of an earlier result for as many points."""
-    if curves.lengths.shape != shape:
-        raise ValueError(
-            f"curves must be a result for points of shape {(*shape, metric.dim)}, "
-            f"got one of shape {curves.tangents.shape}"
-        )
-    same = curves._metric is metric  # else distances of neighbours are others
-    return curves._solution if same else replace(curves._solution, nearby=None)
 
 
 def _given_curves(

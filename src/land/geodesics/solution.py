@@ -20,17 +20,6 @@ _VALUES = ("tangents", "end_velocities", "lengths", "converged", "responses")
 _ARRAYS = ("bases", *_VALUES, "n_iter")
 
 
-@dataclass(frozen=True)
-class NearbyTargets:
-    """Pairs of nearby targets with the same base, and the lines between them."""
-
-    targets: Array  # (m, D) all of them
-    groups: Indices  # (m,) the first target with the same base
-    left: Indices
-    right: Indices
-    gaps: Array  # (n,) metric lengths of the lines
-
-
 @dataclass
 class Connections:
     """Geodesics between pairs of points, with their curves grouped by mesh.
@@ -47,7 +36,6 @@ class Connections:
     responses: Array
     n_iter: NDArray[np.int64]
     meshes: list[tuple[Indices, PiecewiseCurves]]
-    nearby: NearbyTargets | None = None  # if they were compared with each other
 
     @property
     def has_responses(self) -> bool:
