@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Mask, Solver, in_lockstep
+from land._device import Indices, Mask, Solver, in_lockstep
 from land.geodesics.collocation import (
     ORDER,
     PiecewiseCurves,
@@ -16,14 +16,7 @@ from land.geodesics.collocation import (
     split_elements,
 )
 from land.geodesics.equation import Forces, Linearised, forces, linearised
-from land.geodesics.graph import Polylines, at_constant_speed
-from land.geodesics.meshes import (
-    MOST_ELEMENTS,
-    Batch,
-    extended_meshes,
-    first_meshes,
-    moved_meshes,
-)
+from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
 from land.geodesics.newton import Finished, finish_curves
 from land.geodesics.relaxation import (
     NEARLY,
@@ -43,8 +36,14 @@ Array = NDArray[np.float64]
 class _Settings:
     """Meshes, and how they are adapted."""
 
-    # Curves that are prepared together.
+    # Curves that are prepared together, and coordinates of those that are solved at
+    # once: some fifty copies are made.
     most_curves: int = 2**17
+    most_coordinates: int = 2**18
+    # Distance of Gauss points on first meshes, in units of the metric's resolution.
+    spacing: float = 0.75
+    fewest_elements: int = 2
+    most_elements: int = 256
     # A mesh with a smaller discretisation error than this is split and not made anew.
     nearly_right: float = 0.01
     # The speed is conserved better than the direction: tangents are less accurate than
@@ -56,13 +55,53 @@ class _Settings:
     # factor of at most 6 on the built-in data and iris: the step is this small in units
     # of the tolerance's root, so that a factor of 100 would do no harm.
     last_step: float = 0.1
-    # Iterations on a rough mesh before it is adapted to the curve, and how often that
-    # is tried (with twice the patience each time) before the mesh is refined.
+    # Iterations on a rough mesh before it is adapted to the curve and refined.
     patience: int = 15
-    rounds: int = 3
 
 
 _SETTINGS = _Settings()
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Curves on meshes of one size."""
+
+    which: Indices
+    rates: Array  # (n, elements, ORDER, D)
+    widths: Array  # (n, elements)
+
+    @property
+    def elements(self) -> int:
+        """How many each mesh has."""
+        return self.rates.shape[1]
+
+    def without(self, done: Mask) -> _Batch:
+        """The curves that are not `done`."""
+        left = ~done[self.which]
+        return _Batch(self.which[left], self.rates[left], self.widths[left])
+
+    def parts(self) -> list[_Batch]:
+        """The same curves in batches that are not too large to be solved at once."""
+        n_parts = -(-self.rates.size // _SETTINGS.most_coordinates)
+        rows = np.array_split(np.arange(len(self.which)), n_parts)
+        return [
+            _Batch(self.which[own], self.rates[own], self.widths[own]) for own in rows
+        ]
+
+    @staticmethod
+    def merged(batches: list[_Batch]) -> list[_Batch]:
+        """The same curves, those on meshes of one size together."""
+        groups: dict[int, list[_Batch]] = {}
+        for batch in batches:
+            groups.setdefault(batch.elements, []).append(batch)
+        return [
+            _Batch(
+                np.concatenate([batch.which for batch in own]),
+                np.concatenate([batch.rates for batch in own]),
+                np.concatenate([batch.widths for batch in own]),
+            )
+            for own in groups.values()
+        ]
 
 
 @np.errstate(all="ignore")  # curves may leave the metric's domain; verdicts tell
@@ -103,20 +142,21 @@ def connect(
             ]
         )
     solver = _Solver.of(metric, bases, targets, tol, max_iter)
-    small = metric.dim <= FEW_DIMENSIONS
-    finishing = small and tol < NEARLY
+    newton = metric.dim <= FEW_DIMENSIONS
     if isinstance(guesses, Connections):
-        batches = moved_meshes(metric, bases, targets, guesses)
-        if finishing:
-            left = solver.finish(batches)
-            rows = np.concatenate([np.empty(0, int), *(each.which for each in left)])
-            batches = extended_meshes(metric, bases, targets, guesses, rows)
+        batches, lost = _moved_meshes(bases, targets, guesses)
+        if newton:
+            batches = solver.finish(batches)
+        ends = bases[lost], targets[lost]
+        lines = straight_lines(metric, *ends)
+        for batch in _first_meshes(metric, *ends, lines):
+            batches.append(replace(batch, which=lost[batch.which]))
     else:
-        batches = first_meshes(metric, bases, targets, guesses)
-    if finishing:
+        batches = _first_meshes(metric, bases, targets, guesses)
+    if newton:
         batches = solver.finish(solver.descend(batches, hand_over=True))
     batches = solver.descend(batches)
-    if small:
+    if newton:
         # Where two families of curves meet the energy is almost flat: descent creeps.
         solver.finish(batches)
     return solver.solution
@@ -151,14 +191,14 @@ class _Solver:
     def inverse_end(self) -> Array:
         return np.asarray(invert(self.end_tensors, self.targets))
 
-    def finish(self, batches: list[Batch]) -> list[Batch]:
+    def finish(self, batches: list[_Batch]) -> list[_Batch]:
         """Enter the geodesics that Newton's method finds near given curves.
 
         Returns the curves near which it finds none.
         """
         found = np.zeros(len(self.bases), dtype=bool)
         latest = np.full(len(self.bases), np.inf)
-        queue = Batch.merged(batches)
+        queue = _Batch.merged(batches)
         while queue:
             queue = [part for batch in queue for part in batch.parts()]
             smallest = _SETTINGS.last_step * np.sqrt(self.tol)
@@ -179,10 +219,10 @@ class _Solver:
             ):
                 accurate, coarse = self._enter(batch, finished, latest)
                 found[batch.which[accurate]] = True
-                if coarse.any() and batch.elements < MOST_ELEMENTS:
+                if coarse.any() and batch.elements < _SETTINGS.most_elements:
                     split = split_elements(finished.rates[coarse], batch.widths[coarse])
-                    finer.append(Batch(batch.which[coarse], *split))
-            queue = Batch.merged(finer)
+                    finer.append(_Batch(batch.which[coarse], *split))
+            queue = _Batch.merged(finer)
         unfinished = [batch.without(found) for batch in batches]
         return [batch for batch in unfinished if len(batch.which)]
 
@@ -193,7 +233,7 @@ class _Solver:
         return forces(self.metric, points, velocities)
 
     def _enter(
-        self, batch: Batch, finished: Finished, latest: Array
+        self, batch: _Batch, finished: Finished, latest: Array
     ) -> tuple[Mask, Mask]:
         """Enter the curves that are accurate; which those are, and which meshes coarse.
 
@@ -221,14 +261,14 @@ class _Solver:
         solution.meshes.append((own, PiecewiseCurves(self.bases[own], *curves)))
         return rows, good & (mismatch > _SETTINGS.margin * self.tol)
 
-    def descend(self, batches: list[Batch], hand_over: bool = False) -> list[Batch]:
+    def descend(self, batches: list[_Batch], hand_over: bool = False) -> list[_Batch]:
         """Relax curves until they meet the tolerance, on meshes as fine as that needs.
 
         Or, to `hand_over` to another method, until they are nearly geodesics. Enters
         them, and returns those that do not meet the tolerance as they are now.
         """
         goal = NEARLY if hand_over else self.tol
-        queue, relaxed = Batch.merged(batches), []
+        queue, relaxed = _Batch.merged(batches), []
         while queue:
             queue = [part for batch in queue for part in batch.parts()]
             solvers = [self._relaxation(batch, hand_over) for batch in queue]
@@ -242,12 +282,12 @@ class _Solver:
                 done = self.solution.converged.copy()
                 for follower in followers:
                     done[follower.which] = True
-                now = replace(batch, rates=outcome.rates, round=0)
+                now = replace(batch, rates=outcome.rates)
                 relaxed.append(now.without(done))
-            queue = Batch.merged(following)
+            queue = _Batch.merged(following)
         return [batch for batch in relaxed if len(batch.which)]
 
-    def _relaxation(self, batch: Batch, hand_over: bool) -> Solver:
+    def _relaxation(self, batch: _Batch, hand_over: bool) -> Solver:
         """Relaxation of all curves of a batch on their meshes."""
         which = batch.which
         boundary = Boundary(
@@ -257,11 +297,10 @@ class _Solver:
             widths=batch.widths,
             max_iter=self.max_iter - self.solution.n_iter[which],
         )
-        patience = _SETTINGS.patience * 2**batch.round
-        limits = Limits(self.tol, patience, hand_over)
+        limits = Limits(self.tol, _SETTINGS.patience, hand_over)
         return relax_curves(boundary, batch.rates, limits)
 
-    def _store(self, batch: Batch, outcome: Relaxed) -> None:
+    def _store(self, batch: _Batch, outcome: Relaxed) -> None:
         """Enter what is known now; a later, finer result replaces it."""
         solution, which = self.solution, batch.which
         start = outcome.multiplier - outcome.drift
@@ -275,29 +314,64 @@ class _Solver:
         curves = PiecewiseCurves(self.bases[which], outcome.rates, batch.widths)
         solution.meshes.append((which, curves))
 
-    def _follow_up(self, batch: Batch, outcome: Relaxed, tol: float) -> list[Batch]:
-        """Meshes on which the unresolved curves are to be tried next."""
-        adequate = outcome.mismatch <= tol  # stuck for a reason that no mesh can help
-        unresolved = ~outcome.accurate(tol) & ~adequate & np.isfinite(outcome.energy)
+    def _follow_up(self, batch: _Batch, outcome: Relaxed, tol: float) -> list[_Batch]:
+        """Finer meshes on which the unresolved curves are to be tried next."""
+        if batch.elements >= _SETTINGS.most_elements:
+            return []
+        # What is adequate is stuck for a reason that no mesh can help.
+        unresolved = (outcome.mismatch > tol) & np.isfinite(outcome.energy)
         unresolved &= self.solution.n_iter[batch.which] < self.max_iter
-        limited = outcome.distance <= 0.2 * outcome.mismatch
-        last_round = batch.round + 1 >= _SETTINGS.rounds
-        finer = unresolved & (limited | last_round)
-        finer &= batch.elements < MOST_ELEMENTS
-        split = finer & (outcome.mismatch <= _SETTINGS.nearly_right)
-        again = unresolved & ~finer & (not last_round)
+        split = unresolved & (outcome.mismatch <= _SETTINGS.nearly_right)
+        anew = unresolved & ~split
         followers = []
         if split.any():
             curves = split_elements(outcome.rates[split], batch.widths[split])
-            followers.append(Batch(batch.which[split], *curves))
-        for rows, elements, turn in (
-            (finer & ~split, 2 * batch.elements, 0),
-            (again, batch.elements, batch.round + 1),
-        ):
-            if rows.any():
-                own = batch.which[rows], outcome.rates[rows], batch.widths[rows]
-                curve = PiecewiseCurves(self.bases[own[0]], *own[1:])
-                lines = at_constant_speed(self.metric, curve.corners(2 * ORDER))
-                fitted = fit_polylines(lines.vertices, lines.times, elements)
-                followers.append(Batch(own[0], *fitted, turn))
+            followers.append(_Batch(batch.which[split], *curves))
+        if anew.any():
+            own = batch.which[anew]
+            curve = PiecewiseCurves(
+                self.bases[own], outcome.rates[anew], batch.widths[anew]
+            )
+            lines = at_constant_speed(self.metric, curve.corners(2 * ORDER))
+            fitted = fit_polylines(lines.vertices, lines.times, 2 * batch.elements)
+            followers.append(_Batch(own, *fitted))
         return followers
+
+
+def _first_meshes(
+    metric: Metric, bases: Array, targets: Array, guesses: Polylines
+) -> list[_Batch]:
+    """First guesses on meshes fine enough to see the metric's features."""
+    steps = np.linalg.norm(np.diff(guesses.vertices, axis=1), axis=2)
+    elements = np.full(len(bases), _SETTINGS.fewest_elements)
+    if metric.resolution is not None:
+        cells = steps.sum(axis=1) / (_SETTINGS.spacing * metric.resolution * ORDER)
+        levels = np.ceil(np.log2(np.maximum(cells / _SETTINGS.fewest_elements, 1.0)))
+        elements = _SETTINGS.fewest_elements * 2 ** levels.astype(int)
+    elements = np.minimum(elements, _SETTINGS.most_elements // 4)
+    elements[np.all(bases == targets, axis=1)] = 0  # nothing to do
+    batches = []
+    for size in np.unique(elements[elements > 0]):
+        which = np.flatnonzero(elements == size)
+        rates, widths = fit_polylines(
+            guesses.vertices[which], guesses.times[which], int(size)
+        )
+        batches.append(_Batch(which, rates, widths))
+    return batches
+
+
+def _moved_meshes(
+    bases: Array, targets: Array, previous: Connections
+) -> tuple[list[_Batch], Indices]:
+    """Curves of a previous solution, moved to new ends, and which could not be."""
+    batches = []
+    lost = np.any(bases != targets, axis=1)
+    for which, curves in previous.final_meshes():
+        usable = np.isfinite(curves.rates).all(axis=(1, 2, 3)) & lost[which]
+        own, kept = which[usable], curves.take(usable)
+        lost[own] = False
+        if len(own):
+            batches.append(
+                _Batch(own, kept.moved(bases[own], targets[own]), kept.widths)
+            )
+    return batches, np.flatnonzero(lost)
