@@ -154,7 +154,7 @@ def with_horizon(
     inner = outside.pulled_in(metric, outer)
     through = _continued(metric, outside, outer, inner, solve(inner), limits)
     parts = Connections.concatenate([found, lines, through])
-    return parts.put(np.concatenate([near, lone, rest]))
+    return parts.take(np.argsort(np.concatenate([near, lone, rest])))
 
 
 @np.errstate(all="ignore")  # of curves that were not found; verdicts tell

@@ -10,7 +10,6 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
@@ -25,7 +24,6 @@ from land.metrics import Metric
 Array = NDArray[np.float64]
 
 MAX_ITER = 500
-_UPSAMPLING = 8
 
 
 @dataclass(frozen=True)
@@ -241,10 +239,6 @@ def _given_curves(
         + (1.0 - times[:, None]) * shift_start[:, None]
         + times[:, None] * shift_end[:, None]
     )
-    if len(times) > 3:  # a smooth curve between the given points
-        fine = np.linspace(0.0, 1.0, _UPSAMPLING * (len(times) - 1) + 1)
-        vertices = CubicSpline(times, vertices, axis=1)(fine)
-        times = fine
     steps = np.linalg.norm(np.diff(vertices, axis=1), axis=2)
     return Polylines(
         vertices=vertices,

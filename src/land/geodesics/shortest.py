@@ -107,7 +107,7 @@ def _shortest(task: _Task) -> Connections:
         _shorten_by_neighbours(leading, solution, _nearby_targets(leading))
         found = task.take(others).solve(solution.take(nearest))
         solution = Connections.concatenate([solution, found])
-    solution = solution.put(np.concatenate([pilots, others]))
+    solution = solution.take(np.argsort(np.concatenate([pilots, others])))
     if task.metric.landmarks is not None:
         pairs = _nearby_targets(task)
         _shorten_by_neighbours(task, solution, pairs)
@@ -255,6 +255,8 @@ def _nearby_targets(task: _Task) -> _Pairs:
     targets, metric = task.targets, task.metric
     lefts, rights = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
     for members in _same_base(task.bases):
+        if len(members) < 2:
+            continue
         k = min(_SETTINGS.neighbours + 1, len(members))
         _, nearest = KDTree(targets[members]).query(targets[members], k, workers=-1)
         lefts.append(members[nearest.reshape(-1)])

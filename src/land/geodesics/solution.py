@@ -96,12 +96,8 @@ class Connections:
         """Some of the geodesics, of which some may be taken more than once."""
         return Connections(
             **{name: getattr(self, name)[which] for name in _ARRAYS},
-            meshes=self._final_meshes(which),
+            meshes=self.final_meshes(which),
         )
-
-    def put(self, places: Indices) -> Connections:
-        """The same geodesics in another order, each in its place."""
-        return self.take(np.argsort(places))
 
     @staticmethod
     def concatenate(parts: Sequence[Connections]) -> Connections:
@@ -118,12 +114,14 @@ class Connections:
         ]
         return Connections(**arrays, meshes=meshes)
 
-    def final_meshes(self) -> list[tuple[Indices, PiecewiseCurves]]:
-        """Meshes of the curves as they are, without those that were replaced."""
-        return self._final_meshes(np.arange(len(self.bases)))
+    def final_meshes(
+        self, chosen: Indices | None = None
+    ) -> list[tuple[Indices, PiecewiseCurves]]:
+        """Meshes of the curves as they are, without those that were replaced.
 
-    def _final_meshes(self, chosen: Indices) -> list[tuple[Indices, PiecewiseCurves]]:
-        """The same for some of the geodesics, numbered as they are in `chosen`."""
+        Of some of the geodesics, numbered as they are in `chosen`, or of all.
+        """
+        chosen = np.arange(len(self.bases)) if chosen is None else chosen
         last, row = np.full((2, len(self.bases)), -1)
         for index, (which, _) in enumerate(self.meshes):
             last[which], row[which] = index, np.arange(len(which))
