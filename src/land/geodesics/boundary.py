@@ -144,12 +144,14 @@ def connect(
     solver = _Solver.of(metric, bases, targets, tol, max_iter)
     newton = metric.dim <= FEW_DIMENSIONS
     if isinstance(guesses, Connections):
-        batches, lost = _moved_meshes(bases, targets, guesses)
+        everyone = np.arange(len(bases))
+        batches, lost = _moved_meshes(bases, targets, guesses, everyone)
         if newton:
-            batches = solver.finish(batches)
-        ends = bases[lost], targets[lost]
-        lines = straight_lines(metric, *ends)
-        for batch in _first_meshes(metric, *ends, lines):
+            solver.finish(batches)
+            left = np.flatnonzero(~solver.solution.converged)
+            batches, lost = _moved_meshes(bases, targets, guesses, left, stretched=True)
+        lines = straight_lines(metric, bases[lost], targets[lost])
+        for batch in _first_meshes(metric, bases[lost], targets[lost], lines):
             batches.append(replace(batch, which=lost[batch.which]))
     else:
         batches = _first_meshes(metric, bases, targets, guesses)
@@ -362,17 +364,25 @@ def _first_meshes(
 
 
 def _moved_meshes(
-    bases: Array, targets: Array, previous: Connections
+    bases: Array,
+    targets: Array,
+    previous: Connections,
+    rows: Indices,
+    *,
+    stretched: bool = False,
 ) -> tuple[list[_Batch], Indices]:
-    """Curves of a previous solution, moved to new ends, and which could not be."""
-    batches = []
-    lost = np.any(bases != targets, axis=1)
-    for which, curves in previous.final_meshes():
+    """Some curves of a previous solution, moved to new ends, and which could not be.
+
+    Jacobi fields tell where geodesics go; far away it is safer to stretch the curves.
+    """
+    batches, lost = [], np.any(bases[rows] != targets[rows], axis=1)
+    for which, curves in previous.final_meshes(rows):
         usable = np.isfinite(curves.rates).all(axis=(1, 2, 3)) & lost[which]
-        own, kept = which[usable], curves.take(usable)
-        lost[own] = False
+        lost[which[usable]] = False
+        own, kept = rows[which[usable]], curves.take(usable)
+        if stretched:
+            kept = replace(kept, fields=None)
         if len(own):
-            batches.append(
-                _Batch(own, kept.moved(bases[own], targets[own]), kept.widths)
-            )
-    return batches, np.flatnonzero(lost)
+            rates = kept.moved(bases[own], targets[own])
+            batches.append(_Batch(own, rates, kept.widths))
+    return batches, rows[lost]

@@ -22,8 +22,8 @@ from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Along known geodesics: relative size of Newton's last step, and error of integration.
-_SMALLEST, _TOLERANCE = 1e-6, 1e-6
+# Along known geodesics: relative size of Newton's last step, or error of integration.
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _newton_derivatives(
             continue
         kept, own = curves.take(rows), which[rows]
         ends = solution.bases[own], targets[own]
-        solver = finish_curves(*ends, kept.rates, kept.widths, _SMALLEST)
+        solver = finish_curves(*ends, kept.rates, kept.widths, _TOLERANCE)
         (done,) = in_lockstep(partial(linearised, metric), [solver])
         jacobians[own[done.found]] = done.jacobians[done.found]
         responses[own[done.found]] = done.responses[done.found]

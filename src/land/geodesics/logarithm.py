@@ -324,10 +324,6 @@ def geodesic(
     dim = dimension(metric)
     first = check_points("start", start, dim, ndim=1)
     last = check_points("end", end, dim, ndim=1)
-    tol = check_positive("tol", tol)
-    max_iter = check_count("max_iter", max_iter)
     check_metric(metric, start=first, end=last)
-    metric, center = metric.centred()
-    bases, targets = (first - center)[None], (last - center)[None]
-    solution = shortest_connections(metric, bases, targets, tol, max_iter)
-    return Geodesic(first, last, center, solution)
+    found = log_map(metric, first, last, tol=tol, max_iter=max_iter)
+    return Geodesic(first, last, found._center, found._solution)
