@@ -18,13 +18,7 @@ from land.geodesics.collocation import (
 from land.geodesics.equation import Forces, Linearised, forces, linearised
 from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
 from land.geodesics.newton import Finished, finish_curves
-from land.geodesics.relaxation import (
-    NEARLY,
-    Boundary,
-    Limits,
-    Relaxed,
-    relax_curves,
-)
+from land.geodesics.relaxation import Boundary, Relaxed, relax_curves
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 from land.metrics.tensors import FEW_DIMENSIONS, invert, lower, norms
@@ -55,8 +49,8 @@ class _Settings:
     # factor of at most 6 on the built-in data and iris: the step is this small in units
     # of the tolerance's root, so that a factor of 100 would do no harm.
     last_step: float = 0.1
-    # Iterations on a rough mesh before it is adapted to the curve and refined.
-    patience: int = 15
+    # Errors of curves that are near enough for Newton's method.
+    nearly: float = 0.05
 
 
 _SETTINGS = _Settings()
@@ -156,8 +150,8 @@ def connect(
     else:
         batches = _first_meshes(metric, bases, targets, guesses)
     if newton:
-        batches = solver.finish(solver.descend(batches, hand_over=True))
-    batches = solver.descend(batches)
+        batches = solver.finish(solver.descend(batches, _SETTINGS.nearly))
+    batches = solver.descend(batches, tol)
     if newton:
         # Where two families of curves meet the energy is almost flat: descent creeps.
         solver.finish(batches)
@@ -264,17 +258,15 @@ class _Solver:
         solution.meshes.append((own, PiecewiseCurves(self.bases[own], *curves)))
         return rows, good & (mismatch > _SETTINGS.margin * self.tol)
 
-    def descend(self, batches: list[_Batch], hand_over: bool = False) -> list[_Batch]:
-        """Relax curves until they meet the tolerance, on meshes as fine as that needs.
+    def descend(self, batches: list[_Batch], goal: float) -> list[_Batch]:
+        """Relax curves until errors are below a goal, on meshes as fine as that needs.
 
-        Or, to `hand_over` to another method, until they are nearly geodesics. Enters
-        them, and returns those that do not meet the tolerance as they are now.
+        Enters them, and returns those that do not meet the tolerance as they are now.
         """
-        goal = NEARLY if hand_over else self.tol
         queue, relaxed = _Batch.merged(batches), []
         while queue:
             queue = [part for batch in queue for part in batch.parts()]
-            solvers = [self._relaxation(batch, hand_over) for batch in queue]
+            solvers = [self._relaxation(batch, goal) for batch in queue]
             following = []
             for batch, outcome in zip(
                 queue, in_lockstep(self._forces, solvers), strict=True
@@ -290,7 +282,7 @@ class _Solver:
             queue = _Batch.merged(following)
         return [batch for batch in relaxed if len(batch.which)]
 
-    def _relaxation(self, batch: _Batch, hand_over: bool) -> Solver:
+    def _relaxation(self, batch: _Batch, goal: float) -> Solver:
         """Relaxation of all curves of a batch on their meshes."""
         which = batch.which
         boundary = Boundary(
@@ -300,8 +292,7 @@ class _Solver:
             widths=batch.widths,
             max_iter=self.max_iter - self.solution.n_iter[which],
         )
-        limits = Limits(self.tol, _SETTINGS.patience, hand_over)
-        return relax_curves(boundary, batch.rates, limits)
+        return relax_curves(boundary, batch.rates, goal)
 
     def _store(self, batch: _Batch, outcome: Relaxed) -> None:
         """Enter what is known now; a later, finer result replaces it."""

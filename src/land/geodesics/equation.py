@@ -7,7 +7,7 @@ solvers, whatever the number of geodesics and the size of their meshes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -84,7 +84,8 @@ def linearised(metric: Metric, points: Array, velocities: Array) -> Linearised:
 
 @jax.jit
 def _linearised(metric: Metric, points: jax.Array, v: jax.Array) -> Linearised:
-    tensors, slopes, bends = metric.jet_batch(points)
+    jets: tuple[Any, ...] = metric.jet_batch(points)
+    tensors, slopes, bends = jets
     full, dim = tensors.ndim == 3, points.shape[1]
     slopes_v = lower(slopes, v[:, None])  # (n, e, i): (d_e M) v
     bends_v = lower(bends, v[:, None, None])  # (n, f, e, i): (d_f d_e M) v

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 from scipy.sparse import block_array, coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import KDTree
 
 from land._precision import in_float64
+from land.geodesics.collocation import gauss
 from land.metrics import Metric
 from land.metrics.tensors import norms
 
@@ -37,26 +37,24 @@ class _Settings:
     # resolution where that makes more of them, up to a bound.
     some_landmarks: int = 2000
     most_landmarks: int = 20_000
-    # Empty space has landmarks in up to so many dimensions: one in a cell of this
-    # width, in units of the metric's resolution, or wider where there would be more.
+    # Empty space has landmarks in up to so many dimensions: one in a cell as wide as
+    # the resolution, or wider where there would be more.
     most_filled: int = 3
-    cell: float = 1.0
     most_cells: int = 4000
     # Landmarks to which a point is attached.
     attachments: int = 5
-    # Panels of a segment at most, and segments that are measured at once.
+    # Nodes on a panel, and panels of a segment at most.
+    quadrature: int = 4
     most_panels: int = 64
-    segments: int = 2**13
-    # Distances from bases to landmarks in memory at once.
-    distances: int = 2**24
-    # csgraph takes a stored zero for a missing edge.
-    shortest_edge: float = 1e-150
+    # Points, or distances from bases to landmarks, that are in memory at once.
+    at_once: int = 2**22
 
 
 _SETTINGS = _Settings()
 
-# Gauss quadrature on a panel of length one.
-_NODES, _WEIGHTS = (leggauss(4)[0][:, None] + 1.0) / 2.0, leggauss(4)[1] / 2.0
+# csgraph takes a stored zero for a missing edge.
+_SHORTEST_EDGE = np.finfo(float).tiny
+_NODES, _WEIGHTS = gauss(_SETTINGS.quadrature)
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def shortest_paths(
         return lines
     graph = _landmark_graph(metric)
     distinct, which = distinct_rows(bases)
-    most = max(1, _SETTINGS.distances // len(graph.points))
+    most = max(1, _SETTINGS.at_once // len(graph.points))
     if len(distinct) > most:  # half of the bases at a time
         order = np.argsort(which, kind="stable")
         cut = np.searchsorted(which[order], len(distinct) // 2)
@@ -193,8 +191,9 @@ def segment_lengths(
     if pairs is None:
         pairs = np.arange(len(starts)), np.arange(len(ends))
     lengths = [np.empty(0)]
-    for first in range(0, len(pairs[0]), _SETTINGS.segments):
-        left, right = (each[first : first + _SETTINGS.segments] for each in pairs)
+    at_once = _SETTINGS.at_once // (_SETTINGS.quadrature * _SETTINGS.most_panels)
+    for first in range(0, len(pairs[0]), at_once):
+        left, right = (each[first : first + at_once] for each in pairs)
         steps = ends[right] - starts[left]
         counts = np.full(len(steps), 4)
         if metric.resolution is not None:
@@ -203,7 +202,9 @@ def segment_lengths(
             counts = np.clip(counts, 1, _SETTINGS.most_panels)
         begins = np.cumsum(counts) - counts
         segment = np.repeat(np.arange(len(steps)), counts)
-        place = (np.arange(len(segment)) - begins[segment])[:, None, None] + _NODES
+        place = (np.arange(len(segment)) - begins[segment])[:, None, None] + _NODES[
+            :, None
+        ]
         along = (steps / counts[:, None])[segment][:, None]
         points = starts[left][segment][:, None] + place * along
         flat = metric.host_tensors(points.reshape(-1, points.shape[2]))
@@ -229,7 +230,7 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points, points, (left, right))
-        lengths = np.maximum(lengths, _SETTINGS.shortest_edge)
+        lengths = np.maximum(lengths, _SHORTEST_EDGE)
         both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
         edges = csr_array((np.concatenate([lengths, lengths]), both), shape)
@@ -260,7 +261,7 @@ def _with_empty_space(metric: Metric, points: Array) -> Array:
     if dim > _SETTINGS.most_filled or metric.resolution is None:
         return points
     low, high = points.min(axis=0), points.max(axis=0)
-    width = _SETTINGS.cell * metric.resolution
+    width = metric.resolution
     while np.prod(np.ceil((high - low) / width) + 2.0) > _SETTINGS.most_cells:
         width *= 1.25
     counts = np.ceil((high - low) / width).astype(int) + 2
@@ -337,7 +338,7 @@ def _from_bases(
     nearest, lengths = _attach(metric, graph, bases)
     n, (m, k) = len(graph.points), nearest.shape
     usable = np.where(np.isfinite(lengths), lengths, np.inf)
-    ways = np.maximum(usable, _SETTINGS.shortest_edge).reshape(-1)
+    ways = np.maximum(usable, _SHORTEST_EDGE).reshape(-1)
     leaving = (ways, nearest.reshape(-1), np.arange(0, m * k + 1, k))
     edges = [[graph.edges, None], [csr_array(leaving, (m, n)), csr_array((m, m))]]
     sources = np.arange(m) + n

@@ -41,21 +41,11 @@ class _Settings:
     coarse_enough: float = 0.2
     fine_enough: float = 0.05
     fewest_iterations: int = 3
+    # Iterations on a rough mesh before it is adapted to the curve and refined.
+    patience: int = 15
 
 
 _SETTINGS = _Settings()
-
-
-# Nearly a geodesic: near enough for Newton's method.
-NEARLY = 0.05
-
-
-class Limits(NamedTuple):
-    """When a curve is done with."""
-
-    tol: float  # relative error allowed
-    patience: int  # iterations on a mesh that does not seem to fit the curve
-    hand_over: bool  # whether another method finishes what is nearly a geodesic
 
 
 class Boundary(NamedTuple):
@@ -130,7 +120,7 @@ class _Descent:
 
 
 def relax_curves(
-    boundary: Boundary, rates: Array, limits: Limits
+    boundary: Boundary, rates: Array, tol: float
 ) -> Generator[Request, Any, Relaxed]:
     """Relax curves (n, elements, ORDER, D).
 
@@ -138,8 +128,7 @@ def relax_curves(
 
     A curve is done when it meets the tolerance, when it is so close to the discrete
     minimum that only a finer mesh can help, when its patience with a mesh that does not
-    seem to fit it is over, when it is stuck, and when it is nearly a geodesic that
-    another method is to finish.
+    seem to fit it is over, and when it is stuck.
     """
     n, dim = boundary.base.shape
     found = Relaxed(
@@ -164,7 +153,7 @@ def relax_curves(
     accepted = np.isfinite(descent.curve.energy)
     stuck = ~accepted
     while True:
-        running = _judge(descent, accepted, stuck, limits, found)
+        running = _judge(descent, accepted, stuck, tol, found)
         descent = descent.take(running) if not running.all() else descent
         if not len(descent.which):
             return found
@@ -214,7 +203,7 @@ def _precondition(
 
 
 def _judge(
-    descent: _Descent, accepted: Mask, stuck: Mask, limits: Limits, found: Relaxed
+    descent: _Descent, accepted: Mask, stuck: Mask, tol: float, found: Relaxed
 ) -> Mask:
     """Prepare the next step of curves; which of them go on. Others are entered."""
     curve, boundary = descent.curve, descent.boundary
@@ -222,7 +211,7 @@ def _judge(
     decrement = _dot(curve.gradient, gradient_step) / (2.0 * curve.energy)
     distance = np.sqrt(np.maximum(decrement, 0.0))
     mismatch = _mismatch(boundary, curve, multiplier)
-    settled = accepted & _settled(distance, mismatch, descent.iterations, limits)
+    settled = accepted & _settled(distance, mismatch, descent.iterations, tol)
     # A direction that fails with memory is tried again without it.
     retried = stuck & ~descent.plain
     running = ~settled & ~(stuck & descent.plain)
@@ -292,18 +281,17 @@ def _advance(descent: _Descent) -> Generator[Request, Any, tuple[Mask, Mask]]:
 
 
 def _settled(
-    distance: Array, mismatch: Array, iterations: NDArray[np.int64], limits: Limits
+    distance: Array, mismatch: Array, iterations: NDArray[np.int64], tol: float
 ) -> Mask:
-    """Whether a curve is accurate, or wants another mesh or another method."""
-    accurate = (distance <= limits.tol) & (mismatch <= limits.tol)
+    """Whether a curve is accurate, or wants another mesh."""
+    accurate = (distance <= tol) & (mismatch <= tol)
     share = np.where(
         mismatch > _SETTINGS.rough, _SETTINGS.coarse_enough, _SETTINGS.fine_enough
     )
-    limited = (mismatch > limits.tol) & (distance <= share * mismatch)
+    limited = (mismatch > tol) & (distance <= share * mismatch)
     limited &= iterations >= _SETTINGS.fewest_iterations
-    unfit = (mismatch > _SETTINGS.rough) & (iterations >= limits.patience)
-    ready = np.maximum(distance, mismatch) <= NEARLY if limits.hand_over else False
-    return np.asarray(accurate | limited | unfit | ready)
+    unfit = (mismatch > _SETTINGS.rough) & (iterations >= _SETTINGS.patience)
+    return np.asarray(accurate | limited | unfit)
 
 
 def _parabola(old: Array, new: Array, slope: Array, step: Array) -> Array:

@@ -121,7 +121,7 @@ def _integrate(
         velocity=velocity.copy(),
         samples=np.repeat(position[:, None], len(times), axis=1),
         attempts=np.zeros(len(position), dtype=np.int64),
-        failed=lost.copy(),
+        failed=np.array(lost),
     )
     still = (batch.unit[:, 0] == 0.0) & (position.shape[1] == 1)
     batch = batch.take(~lost & ~still)

@@ -147,7 +147,7 @@ class Metric(abc.ABC):
     def host_tensors(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """NumPy twin of `tensor_batch` that neither recompiles nor fills memory."""
         if not len(points):
-            shape = jax.eval_shape(self.tensor_at, jnp.zeros(self.dim)).shape
+            shape = jax.eval_shape(self.tensor_at, np.zeros(self.dim)).shape
             return np.empty((0, *shape))
         return in_blocks(_tensor_batch, device().points, self, points)[0]
 
