@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from land.geodesics.collocation import (
     fit_polylines,
     split_elements,
 )
-from land.geodesics.equation import Forces, Linearised, forces, linearised
+from land.geodesics.equation import forces, linearised
 from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
 from land.geodesics.newton import Finished, finish_curves
 from land.geodesics.relaxation import Boundary, Relaxed, relax_curves
@@ -69,33 +69,24 @@ class _Batch:
         """How many each mesh has."""
         return self.rates.shape[1]
 
-    def without(self, done: Mask) -> _Batch:
-        """The curves that are not `done`."""
-        left = ~done[self.which]
-        return _Batch(self.which[left], self.rates[left], self.widths[left])
-
-    def parts(self) -> list[_Batch]:
-        """The same curves in batches that are not too large to be solved at once."""
-        n_parts = -(-self.rates.size // _SETTINGS.most_coordinates)
-        rows = np.array_split(np.arange(len(self.which)), n_parts)
-        return [
-            _Batch(self.which[own], self.rates[own], self.widths[own]) for own in rows
-        ]
-
     @staticmethod
-    def merged(batches: list[_Batch]) -> list[_Batch]:
-        """The same curves, those on meshes of one size together."""
+    def arranged(batches: list[_Batch]) -> list[_Batch]:
+        """The same curves, those on meshes of one size together.
+
+        But not so many of them that they could not be solved at once.
+        """
         groups: dict[int, list[_Batch]] = {}
         for batch in batches:
             groups.setdefault(batch.elements, []).append(batch)
-        return [
-            _Batch(
-                np.concatenate([batch.which for batch in own]),
-                np.concatenate([batch.rates for batch in own]),
-                np.concatenate([batch.widths for batch in own]),
-            )
-            for own in groups.values()
-        ]
+        found = []
+        for own in groups.values():
+            which = np.concatenate([batch.which for batch in own])
+            rates = np.concatenate([batch.rates for batch in own])
+            widths = np.concatenate([batch.widths for batch in own])
+            n_parts = -(-rates.size // _SETTINGS.most_coordinates)
+            for rows in np.array_split(np.arange(len(which)), n_parts):
+                found.append(_Batch(which[rows], rates[rows], widths[rows]))
+        return found
 
 
 @np.errstate(all="ignore")  # curves may leave the metric's domain; verdicts tell
@@ -135,7 +126,7 @@ def connect(
                 for own in parts
             ]
         )
-    solver = _Solver.of(metric, bases, targets, tol, max_iter)
+    solver = _Solver(metric, bases, targets, tol, max_iter)
     newton = metric.dim <= FEW_DIMENSIONS
     if isinstance(guesses, Connections):
         everyone = np.arange(len(bases))
@@ -158,27 +149,18 @@ def connect(
     return solver.solution
 
 
-@dataclass(frozen=True)
 class _Solver:
     """Geodesics between given ends, and what is known of them so far."""
 
-    metric: Metric
-    bases: Array
-    targets: Array
-    tol: float
-    max_iter: int
-    base_tensors: Array
-    end_tensors: Array
-    solution: Connections
-
-    @classmethod
-    def of(
-        cls, metric: Metric, bases: Array, targets: Array, tol: float, max_iter: int
-    ) -> _Solver:
-        tensors = metric.host_tensors(bases), metric.host_tensors(targets)
-        solution = Connections.at_rest(bases)
-        solution.converged[:] = np.all(bases == targets, axis=1)
-        return cls(metric, bases, targets, tol, max_iter, *tensors, solution)
+    def __init__(
+        self, metric: Metric, bases: Array, targets: Array, tol: float, max_iter: int
+    ) -> None:
+        self.metric, self.bases, self.targets = metric, bases, targets
+        self.tol, self.max_iter = tol, max_iter
+        self.base_tensors = metric.host_tensors(bases)
+        self.end_tensors = metric.host_tensors(targets)
+        self.solution = Connections.at_rest(bases)
+        self.solution.converged[:] = np.all(bases == targets, axis=1)
 
     @cached_property
     def inverse_base(self) -> Array:
@@ -193,12 +175,10 @@ class _Solver:
 
         Returns the curves near which it finds none.
         """
-        found = np.zeros(len(self.bases), dtype=bool)
         latest = np.full(len(self.bases), np.inf)
-        queue = _Batch.merged(batches)
+        smallest = _SETTINGS.last_step * np.sqrt(self.tol)
+        queue = _Batch.arranged(batches)
         while queue:
-            queue = [part for batch in queue for part in batch.parts()]
-            smallest = _SETTINGS.last_step * np.sqrt(self.tol)
             solvers = [
                 finish_curves(
                     self.bases[batch.which],
@@ -210,29 +190,28 @@ class _Solver:
                 )
                 for batch in queue
             ]
+            answers = in_lockstep(partial(linearised, self.metric), solvers)
             finer = []
-            for batch, finished in zip(
-                queue, in_lockstep(self._linearised, solvers), strict=True
-            ):
-                accurate, coarse = self._enter(batch, finished, latest)
-                found[batch.which[accurate]] = True
+            for batch, finished in zip(queue, answers, strict=True):
+                coarse = self._enter(batch, finished, latest)
                 if coarse.any() and batch.elements < _SETTINGS.most_elements:
                     split = split_elements(finished.rates[coarse], batch.widths[coarse])
                     finer.append(_Batch(batch.which[coarse], *split))
-            queue = _Batch.merged(finer)
-        unfinished = [batch.without(found) for batch in batches]
-        return [batch for batch in unfinished if len(batch.which)]
+            queue = _Batch.arranged(finer)
+        return self._unfinished(batches)
 
-    def _linearised(self, points: Array, velocities: Array) -> Linearised:
-        return linearised(self.metric, points, velocities)
+    def _unfinished(self, batches: list[_Batch]) -> list[_Batch]:
+        """The curves that are not near enough to geodesics yet."""
+        left = []
+        for batch in batches:
+            rows = ~self.solution.converged[batch.which]
+            if rows.any():
+                own = batch.which[rows], batch.rates[rows], batch.widths[rows]
+                left.append(_Batch(*own))
+        return left
 
-    def _forces(self, points: Array, velocities: Array) -> Forces:
-        return forces(self.metric, points, velocities)
-
-    def _enter(
-        self, batch: _Batch, finished: Finished, latest: Array
-    ) -> tuple[Mask, Mask]:
-        """Enter the curves that are accurate; which those are, and which meshes coarse.
+    def _enter(self, batch: _Batch, finished: Finished, latest: Array) -> Mask:
+        """Enter the curves that are accurate; which meshes are too coarse.
 
         `latest` has the discretisation errors of all curves on coarser meshes.
         """
@@ -256,31 +235,29 @@ class _Solver:
         solution.converged[own] = True
         curves = (finished.rates[rows], batch.widths[rows], finished.fields[rows])
         solution.meshes.append((own, PiecewiseCurves(self.bases[own], *curves)))
-        return rows, good & (mismatch > _SETTINGS.margin * self.tol)
+        return good & (mismatch > _SETTINGS.margin * self.tol)
 
     def descend(self, batches: list[_Batch], goal: float) -> list[_Batch]:
         """Relax curves until errors are below a goal, on meshes as fine as that needs.
 
         Enters them, and returns those that do not meet the tolerance as they are now.
         """
-        queue, relaxed = _Batch.merged(batches), []
+        queue, relaxed = _Batch.arranged(batches), []
         while queue:
-            queue = [part for batch in queue for part in batch.parts()]
             solvers = [self._relaxation(batch, goal) for batch in queue]
-            following = []
-            for batch, outcome in zip(
-                queue, in_lockstep(self._forces, solvers), strict=True
-            ):
+            answers = in_lockstep(partial(forces, self.metric), solvers)
+            finer = []
+            for batch, outcome in zip(queue, answers, strict=True):
                 self._store(batch, outcome)
-                followers = self._follow_up(batch, outcome, goal)
-                following += followers
-                done = self.solution.converged.copy()
-                for follower in followers:
-                    done[follower.which] = True
-                now = replace(batch, rates=outcome.rates)
-                relaxed.append(now.without(done))
-            queue = _Batch.merged(following)
-        return [batch for batch in relaxed if len(batch.which)]
+                refined = self._refine(batch, outcome, goal)
+                finer += [_Batch(batch.which[rows], *own) for rows, *own in refined]
+                left = np.ones(len(batch.which), dtype=bool)
+                for rows, *_ in refined:
+                    left[rows] = False
+                own = batch.which[left], outcome.rates[left], batch.widths[left]
+                relaxed.append(_Batch(*own))
+            queue = _Batch.arranged(finer)
+        return self._unfinished(relaxed)
 
     def _relaxation(self, batch: _Batch, goal: float) -> Solver:
         """Relaxation of all curves of a batch on their meshes."""
@@ -308,28 +285,28 @@ class _Solver:
         curves = PiecewiseCurves(self.bases[which], outcome.rates, batch.widths)
         solution.meshes.append((which, curves))
 
-    def _follow_up(self, batch: _Batch, outcome: Relaxed, tol: float) -> list[_Batch]:
-        """Finer meshes on which the unresolved curves are to be tried next."""
+    def _refine(
+        self, batch: _Batch, outcome: Relaxed, goal: float
+    ) -> list[tuple[Mask, Array, Array]]:
+        """Which curves are to be tried on finer meshes, and these."""
         if batch.elements >= _SETTINGS.most_elements:
             return []
         # What is adequate is stuck for a reason that no mesh can help.
-        unresolved = (outcome.mismatch > tol) & np.isfinite(outcome.energy)
+        unresolved = (outcome.mismatch > goal) & np.isfinite(outcome.energy)
         unresolved &= self.solution.n_iter[batch.which] < self.max_iter
         split = unresolved & (outcome.mismatch <= _SETTINGS.nearly_right)
         anew = unresolved & ~split
-        followers = []
+        refined = []
         if split.any():
-            curves = split_elements(outcome.rates[split], batch.widths[split])
-            followers.append(_Batch(batch.which[split], *curves))
+            halves = split_elements(outcome.rates[split], batch.widths[split])
+            refined.append((split, *halves))
         if anew.any():
-            own = batch.which[anew]
-            curve = PiecewiseCurves(
-                self.bases[own], outcome.rates[anew], batch.widths[anew]
-            )
-            lines = at_constant_speed(self.metric, curve.corners(2 * ORDER))
+            own = outcome.rates[anew], batch.widths[anew]
+            curves = PiecewiseCurves(self.bases[batch.which[anew]], *own)
+            lines = at_constant_speed(self.metric, curves.corners(2 * ORDER))
             fitted = fit_polylines(lines.vertices, lines.times, 2 * batch.elements)
-            followers.append(_Batch(own, *fitted))
-        return followers
+            refined.append((anew, *fitted))
+        return refined
 
 
 def _first_meshes(
