@@ -17,7 +17,7 @@ from land.geodesics.boundary import connect
 from land.geodesics.equation import check_metric, dimension, pair_up
 from land.geodesics.graph import Polylines
 from land.geodesics.jacobian import jacobians_along, responses_along
-from land.geodesics.shortest import moved_connections, shortest_connections
+from land.geodesics.shortest import shortest_connections
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 
@@ -188,17 +188,14 @@ def log_map(
     check_metric(metric, base=base_points, points=ends)
     metric, center = metric.centred()
     bases, targets = bases - center, targets - center
-    if curves is None:
-        solution = shortest_connections(metric, bases, targets, tol, max_iter)
-    elif isinstance(curves, LogMap):
-        if curves.lengths.shape != shape:
-            raise ValueError(
-                f"curves must be a result for points of shape {ends.shape}, "
-                f"got one of shape {curves.tangents.shape}"
-            )
-        solution = moved_connections(
-            metric, bases, targets, curves._solution, tol, max_iter
+    if isinstance(curves, LogMap) and curves.lengths.shape != shape:
+        raise ValueError(
+            f"curves must be a result for points of shape {ends.shape}, "
+            f"got one of shape {curves.tangents.shape}"
         )
+    if curves is None or isinstance(curves, LogMap):
+        earlier = None if curves is None else curves._solution
+        solution = shortest_connections(metric, bases, targets, tol, max_iter, earlier)
     else:
         guesses = _given_curves(curves, center, bases, targets, shape)
         solution = connect(metric, bases, targets, guesses, tol, max_iter)

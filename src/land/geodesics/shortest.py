@@ -83,17 +83,33 @@ class _Task:
 
 
 def shortest_connections(
-    metric: Metric, bases: Array, targets: Array, tol: float, max_iter: int
+    metric: Metric,
+    bases: Array,
+    targets: Array,
+    tol: float,
+    max_iter: int,
+    earlier: Connections | None = None,
 ) -> Connections:
     """The shortest geodesics from bases (n, D) to targets (n, D) that can be found.
 
-    Of many from one base most start from the geodesic to a neighbouring target.
+    They start from `earlier` ones between nearby ends. Without, of many from one base
+    most start from the geodesic to a neighbouring target.
     """
+    task = _Task(metric, bases, targets, tol, max_iter)
 
     def solve(ends: Ends) -> Connections:
         return _shortest(_Task(metric, *ends, tol, max_iter))
 
-    return with_horizon(metric, (bases, targets), (tol, max_iter), solve)
+    def move(rows: Indices) -> Connections:
+        assert earlier is not None
+        own = task.take(rows)
+        solution = own.solve(earlier.take(rows))
+        if metric.landmarks is not None:
+            _shorten_by_neighbours(own, solution, _nearby_targets(own))
+        return solution
+
+    known = None if earlier is None else move
+    return with_horizon(metric, (bases, targets), (tol, max_iter), solve, known)
 
 
 def _shortest(task: _Task) -> Connections:
@@ -127,30 +143,6 @@ def _follow_the_graph(task: _Task, solution: Connections, paths: Polylines) -> b
     usual = np.median(ratios[moving]) if moving.any() else 1.0
     which = np.flatnonzero(ratios > (1.0 + _SETTINGS.suspicious) * usual)
     return _try(task, solution, which, paths.take(which))
-
-
-def moved_connections(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
-    earlier: Connections,
-    tol: float,
-    max_iter: int,
-) -> Connections:
-    """The same from geodesics between nearby bases and targets."""
-    task = _Task(metric, bases, targets, tol, max_iter)
-
-    def solve(ends: Ends) -> Connections:
-        return _shortest(_Task(metric, *ends, tol, max_iter))
-
-    def move(rows: Indices) -> Connections:
-        own = task.take(rows)
-        solution = own.solve(earlier.take(rows))
-        if metric.landmarks is not None:
-            _shorten_by_neighbours(own, solution, _nearby_targets(own))
-        return solution
-
-    return with_horizon(metric, (bases, targets), (tol, max_iter), solve, move)
 
 
 def _pilots(task: _Task) -> tuple[Indices, Indices, Indices]:
