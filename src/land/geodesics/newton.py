@@ -33,8 +33,6 @@ class _Settings:
     # A step longer than this, or than the one before, shows that the curve is too far
     # from a geodesic.
     longest: float = 0.5
-    # Descent lowers the energy; a step that raises the length by more went elsewhere.
-    longer: float = 1.01
 
 
 _SETTINGS = _Settings()
@@ -85,7 +83,6 @@ def finish_curves(
         Steps that may be taken.
     """
     result = yield from _step(bases, targets, rates, widths)
-    first_speeds = result.speeds.copy()
     going = result.change <= _SETTINGS.longest
     active = np.arange(len(bases))
     for _ in range(min(most, _SETTINGS.most_steps) - 1):
@@ -96,7 +93,6 @@ def finish_curves(
         own = bases[active], targets[active], result.rates[active], widths[active]
         step = yield from _step(*own)
         going = step.change <= np.minimum(_SETTINGS.longest, result.change[active])
-        going &= step.speeds <= _SETTINGS.longer * first_speeds[active]
         step.n_steps[:] += result.n_steps[active]
         for mine, its in zip(result, step, strict=True):
             mine[active] = its
