@@ -16,7 +16,7 @@ from land.geodesics.collocation import (
     split_elements,
 )
 from land.geodesics.equation import forces, linearised
-from land.geodesics.graph import Polylines, at_constant_speed, straight_lines
+from land.geodesics.graph import Polylines, at_constant_speed
 from land.geodesics.newton import Finished, finish_curves
 from land.geodesics.relaxation import Boundary, Relaxed, relax_curves
 from land.geodesics.solution import Connections
@@ -38,6 +38,8 @@ class _Settings:
     spacing: float = 0.75
     fewest_elements: int = 2
     most_elements: int = 256
+    # Points in which a curve is sampled for another mesh.
+    samples: int = 129
     # A mesh with a smaller discretisation error than this is split and not made anew.
     nearly_right: float = 0.01
     # The speed is conserved better than the direction: tangents are less accurate than
@@ -129,15 +131,11 @@ def connect(
     solver = _Solver(metric, bases, targets, tol, max_iter)
     newton = metric.dim <= FEW_DIMENSIONS
     if isinstance(guesses, Connections):
-        everyone = np.arange(len(bases))
-        batches, lost = _moved_meshes(bases, targets, guesses, everyone)
+        batches, left = _moved_meshes(bases, targets, guesses)
         if newton:
             solver.finish(batches)
-            left = np.flatnonzero(~solver.solution.converged)
-            batches, lost = _moved_meshes(bases, targets, guesses, left, stretched=True)
-        lines = straight_lines(metric, bases[lost], targets[lost])
-        for batch in _first_meshes(metric, bases[lost], targets[lost], lines):
-            batches.append(replace(batch, which=lost[batch.which]))
+            batches, left = [], np.flatnonzero(~solver.solution.converged)
+        batches += _extended_meshes(metric, bases, targets, guesses, left)
     else:
         batches = _first_meshes(metric, bases, targets, guesses)
     if newton:
@@ -332,25 +330,37 @@ def _first_meshes(
 
 
 def _moved_meshes(
-    bases: Array,
-    targets: Array,
-    previous: Connections,
-    rows: Indices,
-    *,
-    stretched: bool = False,
+    bases: Array, targets: Array, previous: Connections
 ) -> tuple[list[_Batch], Indices]:
-    """Some curves of a previous solution, moved to new ends, and which could not be.
-
-    Jacobi fields tell where geodesics go; far away it is safer to stretch the curves.
-    """
-    batches, lost = [], np.any(bases[rows] != targets[rows], axis=1)
-    for which, curves in previous.final_meshes(rows):
+    """Curves of a previous solution, moved to new ends, and which could not be."""
+    batches, lost = [], np.any(bases != targets, axis=1)
+    for which, curves in previous.final_meshes():
         usable = np.isfinite(curves.rates).all(axis=(1, 2, 3)) & lost[which]
-        lost[which[usable]] = False
-        own, kept = rows[which[usable]], curves.take(usable)
-        if stretched:
-            kept = replace(kept, fields=None)
+        own, kept = which[usable], curves.take(usable)
+        lost[own] = False
         if len(own):
             rates = kept.moved(bases[own], targets[own])
             batches.append(_Batch(own, rates, kept.widths))
-    return batches, rows[lost]
+    return batches, np.flatnonzero(lost)
+
+
+def _extended_meshes(
+    metric: Metric, bases: Array, targets: Array, previous: Connections, rows: Indices
+) -> list[_Batch]:
+    """Some curves of a previous solution, with straight lines to the new ends.
+
+    For ends that moved so far that derivatives do not tell where the curve goes. These
+    take the same way as the curve, where one that is bent to the new ends may not: of
+    360 geodesics on a spiral, 22 would end up 1 % longer.
+    """
+    if not len(rows):
+        return []
+    curves = previous.take(rows).sample(np.linspace(0.0, 1.0, _SETTINGS.samples))
+    bases, targets = bases[rows, None], targets[rows, None]
+    curves = np.where(np.isfinite(curves), curves, bases)
+    share = np.linspace(0.0, 1.0, _SETTINGS.samples // 4)[:, None]
+    there = bases + share[:-1] * (curves[:, :1] - bases)
+    onward = targets + share[-2::-1] * (curves[:, -1:] - targets)
+    lines = at_constant_speed(metric, np.concatenate([there, curves, onward], axis=1))
+    own = _first_meshes(metric, bases[:, 0], targets[:, 0], lines)
+    return [replace(each, which=rows[each.which]) for each in own]
