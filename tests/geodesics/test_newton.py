@@ -213,17 +213,3 @@ def test_fields_are_derivatives_of_the_curves(metric, on_the_arc, half_ellipse, 
         predicted = curves.moved(bases[which], (targets + shift[1])[which])
         change = np.abs(others.rates - curves.rates).max()
         assert np.abs(predicted - others.rates).max() < 1e-2 * change
-
-
-def test_neighbours_are_found_once(metric, on_the_arc, half_ellipse):
-    """And again for other targets, and for another metric."""
-    points = half_ellipse[:60]
-    first = land.log_map(metric, on_the_arc, points)
-    moved = land.log_map(metric, on_the_arc + 0.01, points, curves=first)
-    known, kept = first._solution.nearby, moved._solution.nearby
-    assert kept.gaps is known.gaps
-    nudged = land.log_map(metric, on_the_arc, points + 1e-3, curves=first)
-    assert nudged._solution.nearby.gaps is not known.gaps
-    other = land.metrics.LocalDiagonalMetric(half_ellipse, sigma=0.4, rho=1e-3)
-    elsewhere = land.log_map(other, on_the_arc, points, curves=first)
-    assert elsewhere._solution.nearby.gaps is not known.gaps

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from land.metrics.gauss_transform import (
+from land.metrics.table import (
     cells_with_data,
     cells_within,
     chebyshev_nodes,

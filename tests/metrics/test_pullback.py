@@ -75,7 +75,7 @@ def decoder(x):
     return pi * x
 for k in range(2):
     metric = land.metrics.PullbackMetric(decoder, 2)
-    counts[k] = count(metric.host_jets, np.zeros((5, 2)))
+    counts[k] = count(metric.host_tensors, np.zeros((5, 2)))
 """)
     first, second = (sum(each.values()) for each in counts.values())
     assert first >= 1

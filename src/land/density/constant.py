@@ -28,7 +28,7 @@ from land.density.nodes import (
     summarise,
 )
 from land.geodesics import exp_map, log_map
-from land.geodesics.problem import check_metric, dimension
+from land.geodesics.equation import check_metric, dimension
 from land.metrics import Metric
 
 Array = NDArray[np.float64]

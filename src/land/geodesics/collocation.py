@@ -27,9 +27,15 @@ ORDER = 8
 # A change of speed by the factor e counts like this share of the whole curve.
 _PACE_WEIGHT = 0.1
 _SMALLEST_WIDTH = 1e-6
-_POINTS, _WEIGHTS = leggauss(ORDER)
-POINTS: Array = (_POINTS + 1.0) / 2.0
-WEIGHTS: Array = _WEIGHTS / 2.0
+
+
+def gauss(count: int) -> tuple[Array, Array]:
+    """Points and weights of Gauss quadrature on [0, 1]."""
+    points, weights = leggauss(count)
+    return (points + 1.0) / 2.0, weights / 2.0
+
+
+POINTS, WEIGHTS = gauss(ORDER)
 
 
 def _lagrange(nodes: Array) -> list[Polynomial]:
@@ -56,11 +62,9 @@ def _evaluate(coefficients: Array, fractions: Array) -> Array:
 
 # Positions at the Gauss points from rates there: the Gauss-Runge-Kutta matrix.
 INTEGRATION: Array = _evaluate(_INTEGRALS, POINTS)
-# Rates at the Gauss points from positions at ORDER + 1 equally spaced nodes.
-NODES: Array = np.linspace(0.0, 1.0, ORDER + 1)
-_DIFFERENTIATION: Array = np.stack(
-    [p.deriv()(POINTS) for p in _lagrange(NODES)], axis=1
-)
+# Rates at the Gauss points from positions at equally spaced nodes.
+_NODES = np.arange(ORDER + 1) / ORDER
+_DIFFERENTIATION = np.array([p.deriv()(POINTS) for p in _lagrange(_NODES)]).T
 
 
 def gauss_positions(base: Array, rates: Array) -> Array:
@@ -111,13 +115,6 @@ class PiecewiseCurves:
         start = np.take_along_axis(self._starts(), element[:, :, None], axis=1)
         integrals = _evaluate(_INTEGRALS, fraction)
         return start + np.einsum("nkq,nkqd->nkd", integrals, local_rates)
-
-    def velocities(self, times: Array) -> Array:
-        """Velocities at `times` in [0, 1]: (k,) -> (n, k, D)."""
-        element, fraction, local_rates = self._locate(times)
-        width = np.take_along_axis(self.widths, element, axis=1)
-        rates = np.einsum("nkq,nkqd->nkd", _evaluate(_BASIS, fraction), local_rates)
-        return rates / width[:, :, None]
 
     def target_derivatives(self) -> Array:
         """Derivatives of the first velocities in the targets, (n, D, D)."""
@@ -210,7 +207,7 @@ def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, 
     widths = np.maximum(widths, _SMALLEST_WIDTH / elements)
     widths /= widths.sum(axis=1, keepdims=True)
     ends = np.cumsum(widths, axis=1)
-    node_times = (ends - widths)[:, :, None] + widths[:, :, None] * NODES
+    node_times = (ends - widths)[:, :, None] + widths[:, :, None] * _NODES
     nodes = interpolate_rows(node_times.reshape(len(vertices), -1), times, vertices)
     nodes = nodes.reshape(len(vertices), elements, ORDER + 1, -1)
     nodes[:, 0, 0], nodes[:, -1, -1] = vertices[:, 0], vertices[:, -1]

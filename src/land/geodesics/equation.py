@@ -1,4 +1,4 @@
-"""The geodesic equation, for any metric and many points at once.
+"""The geodesic equation, for any metric and many points at once, and what it takes.
 
 The device evaluates metrics and their derivatives, in blocks of a fixed number of
 points; everything else is NumPy. So few programs are compiled, and they serve all
@@ -7,7 +7,7 @@ solvers, whatever the number of geodesics and the size of their meshes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,22 +27,16 @@ from land.metrics.tensors import (
 
 Array = NDArray[np.float64]
 
+# Asymmetry of a tensor, relative to its largest entry, that is more than rounding.
+_ASYMMETRY = 1e-8
+
 
 class Forces(NamedTuple):
-    """What a metric does to velocities v at points.
+    """What a metric does to velocities v at points."""
 
-    Attributes
-    ----------
-    tensors : ndarray of shape (n, D) or (n, D, D)
-    force : ndarray of shape (n, D)
-        1/2 grad_x (v^T M(x) v).
-    drift : ndarray of shape (n, D)
-        (dM/dt) v.
-    """
-
-    tensors: Array
-    force: Array
-    drift: Array
+    tensors: Array  # (n, D) or (n, D, D)
+    force: Array  # (n, D): 1/2 grad_x (v^T M(x) v)
+    drift: Array  # (n, D): (dM/dt) v
 
 
 @in_float64
@@ -73,20 +67,12 @@ def accelerations(metric: Metric, points: Array, velocities: Array) -> Array:
 
 
 class Linearised(NamedTuple):
-    """The geodesic equation at points and velocities, and its derivatives.
+    """The geodesic equation at points and velocities, and its derivatives."""
 
-    Attributes
-    ----------
-    acceleration : ndarray of shape (n, D)
-    in_position, in_velocity : ndarray of shape (n, D, D)
-        Derivatives of the acceleration: rows are its entries.
-    tensors : ndarray of shape (n, D) or (n, D, D)
-    """
-
-    acceleration: Array
-    in_position: Array
-    in_velocity: Array
-    tensors: Array
+    acceleration: Array  # (n, D)
+    in_position: Array  # (n, D, D) derivatives of the acceleration, whose entries are
+    in_velocity: Array  # (n, D, D) rows
+    tensors: Array  # (n, D) or (n, D, D)
 
 
 @in_float64
@@ -98,7 +84,8 @@ def linearised(metric: Metric, points: Array, velocities: Array) -> Linearised:
 
 @jax.jit
 def _linearised(metric: Metric, points: jax.Array, v: jax.Array) -> Linearised:
-    tensors, slopes, bends = metric.jet_batch(points)
+    jets: tuple[Any, ...] = metric.jet_batch(points)
+    tensors, slopes, bends = jets
     full, dim = tensors.ndim == 3, points.shape[1]
     slopes_v = lower(slopes, v[:, None])  # (n, e, i): (d_e M) v
     bends_v = lower(bends, v[:, None, None])  # (n, f, e, i): (d_f d_e M) v
@@ -132,3 +119,73 @@ def christoffel_symbols(metric: Metric, points: Array) -> Array:
     # Accelerations are -Gamma(v, v), a quadratic form.
     ahead, behind = found.reshape(n, 2, dim, dim, dim).swapaxes(0, 1)
     return np.asarray(-0.25 * (ahead - behind).transpose(0, 3, 1, 2))
+
+
+def pair_up(
+    left_name: str, left: Array, right_name: str, right: Array
+) -> tuple[Array, Array, tuple[int, ...]]:
+    """Pair base points with their counterparts: flat (n, D) arrays and their shape.
+
+    `left` is one point (D,), or has the leading axes of `right`.
+    """
+    shape = right.shape[:-1]
+    if left.ndim > 1 and left.shape != right.shape:
+        raise ValueError(
+            f"{left_name} must be one point or have the shape of {right_name} "
+            f"{right.shape}, got {left.shape}"
+        )
+    dim = right.shape[-1]
+    left = np.broadcast_to(left, right.shape)
+    return left.reshape(-1, dim), right.reshape(-1, dim), shape
+
+
+def dimension(metric: Metric) -> int:
+    """Dimension of a metric; refuses what is none."""
+    if not isinstance(metric, Metric):
+        raise ValueError(
+            f"metric must be an instance of land.metrics.Metric, got {metric!r}"
+        )
+    return metric.dim
+
+
+def check_metric(metric: Metric, **places: Array) -> None:
+    """Refuse a metric that is not symmetric positive definite at the given points.
+
+    Parameters
+    ----------
+    metric
+        The metric to try.
+    **places
+        Points (..., D) under the name of the argument they came from.
+    """
+    for name, points in places.items():
+        flat = points.reshape(-1, metric.dim)
+        fault = _first_fault(metric.host_tensors(flat))
+        if fault is not None:
+            index, what = fault
+            raise ValueError(
+                "metric must be finite, symmetric and positive definite, but at "
+                f"{name}[{index}] = {flat[index]} {what}; check the metric's function "
+                "and its domain"
+            )
+
+
+def _first_fault(tensors: Array) -> tuple[int, str] | None:
+    """Index of the first tensor that is no metric, and what is wrong with it."""
+    if not len(tensors):
+        return None
+    finite = np.isfinite(tensors).all(axis=tuple(range(1, tensors.ndim)))
+    if not finite.all():
+        return int(np.argmin(finite)), "it is not finite"
+    if tensors.ndim == 2:
+        smallest = tensors.min(axis=1)
+    else:
+        skew = np.abs(tensors - tensors.transpose(0, 2, 1)).max(axis=(1, 2))
+        uneven = skew > _ASYMMETRY * np.abs(tensors).max(axis=(1, 2))
+        if uneven.any():
+            return int(np.argmax(uneven)), "it is not symmetric"
+        smallest = np.linalg.eigvalsh(tensors).min(axis=1)
+    if not np.all(smallest > 0.0):
+        index = int(np.argmax(smallest <= 0.0))
+        return index, f"its smallest eigenvalue is {smallest[index]:g}"
+    return None

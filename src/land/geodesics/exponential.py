@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.problem import check_metric, dimension, pair_up
+from land.geodesics.equation import check_metric, dimension, pair_up
 from land.geodesics.runge_kutta import integrate
 from land.metrics import Metric
 

@@ -8,17 +8,17 @@ right valley globally, and costs little because it is built once per metric.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import block_array, coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import KDTree
 
 from land._precision import in_float64
+from land.geodesics.collocation import gauss
 from land.metrics import Metric
 from land.metrics.tensors import norms
 
@@ -34,29 +34,27 @@ class _Settings:
     # Neighbours are also looked for among every so many-th landmark, repeatedly.
     thinning: int = 4
     # Landmarks: this many data at random, or one in every cell as wide as the metric's
-    # resolution where that makes more of them. Wider cells keep those bounded, too.
+    # resolution where that makes more of them, up to a bound.
     some_landmarks: int = 2000
     most_landmarks: int = 20_000
-    widen: float = 1.25
-    # Empty space has landmarks in up to so many dimensions: one in a cell of this
-    # width, in units of the metric's resolution, or wider where there would be more.
+    # Empty space has landmarks in up to so many dimensions: one in a cell as wide as
+    # the resolution, or wider where there would be more.
     most_filled: int = 3
-    cell: float = 1.0
     most_cells: int = 4000
-    # Landmarks to which a point is attached. Points farther from them than this many of
-    # their spacings are attached to more.
+    # Landmarks to which a point is attached.
     attachments: int = 5
-    far: float = 10.0
-    far_attachments: int = 64
-    # Nodes on a panel, panels of a segment at most, and coordinates in memory at once.
+    # Nodes on a panel, and panels of a segment at most.
     quadrature: int = 4
     most_panels: int = 64
-    coordinates: int = 2**22
-    # csgraph takes a stored zero for a missing edge.
-    shortest_edge: float = 1e-150
+    # Points, or distances from bases to landmarks, that are in memory at once.
+    at_once: int = 2**22
 
 
 _SETTINGS = _Settings()
+
+# csgraph takes a stored zero for a missing edge.
+_SHORTEST_EDGE = np.finfo(float).tiny
+_NODES, _WEIGHTS = gauss(_SETTINGS.quadrature)
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,18 @@ class Polylines:
         """Some of the paths."""
         return Polylines(self.vertices[rows], self.times[rows], self.lengths[rows])
 
+    @staticmethod
+    def concatenate(parts: Sequence[Polylines]) -> Polylines:
+        """Paths of several batches, one after the other."""
+        most = max(part.times.shape[1] for part in parts)
+        room = [((0, 0), (0, most - part.times.shape[1])) for part in parts]
+        each = list(zip(parts, room, strict=True))
+        return Polylines(
+            np.concatenate([np.pad(p.vertices, (*r, (0, 0)), "edge") for p, r in each]),
+            np.concatenate([np.pad(p.times, r, "edge") for p, r in each]),
+            np.concatenate([part.lengths for part in parts]),
+        )
+
 
 @dataclass(frozen=True)
 class LandmarkGraph:
@@ -79,7 +89,6 @@ class LandmarkGraph:
     points: Array
     tree: KDTree
     edges: csr_array  # both directions of each
-    spacing: float  # typical distance between neighbours
 
 
 _graphs: weakref.WeakKeyDictionary[Metric, LandmarkGraph] = weakref.WeakKeyDictionary()
@@ -105,34 +114,29 @@ def shortest_paths(
         return lines
     graph = _landmark_graph(metric)
     distinct, which = distinct_rows(bases)
-    unique = bases[distinct]
+    most = max(1, _SETTINGS.at_once // len(graph.points))
+    if len(distinct) > most:  # half of the bases at a time
+        order = np.argsort(which, kind="stable")
+        cut = np.searchsorted(which[order], len(distinct) // 2)
+        halves = [
+            shortest_paths(metric, bases[own], targets[own], lines.take(own))
+            for own in (order[:cut], order[cut:])
+        ]
+        return Polylines.concatenate(halves).take(np.argsort(order))
     neighbours, edges = _attach(metric, graph, targets)
-    n_landmarks = len(graph.points)
-    chains = np.full((len(targets), 1), -1)
-    passed = np.zeros((len(targets), 1))
-    lengths = lines.lengths.copy()
-    # One row of distances per base: groups keep memory bounded for many bases.
-    group = max(1, 2**24 // n_landmarks)
-    for first in range(0, len(unique), group):
-        mine = np.flatnonzero((which >= first) & (which < first + group))
-        # Nothing longer than the straight lines is of use.
-        limit = np.nan_to_num(lengths[mine].max(), nan=np.inf)
-        distances, previous = _from_bases(
-            metric, graph, unique[first : first + group], limit
-        )
-        rows = which[mine] - first
-        through = distances[rows[:, None], neighbours[mine]] + edges[mine]
-        best = np.argmin(through, axis=1)
-        best_length = np.take_along_axis(through, best[:, None], axis=1)[:, 0]
-        better = best_length < lengths[mine]
-        mine, rows, best = mine[better], rows[better], best[better]
-        lengths[mine] = best_length[better]
-        found = _trace(previous, rows, neighbours[mine, best], n_landmarks)
-        reached = np.where(found >= 0, distances[rows[:, None], found], 0.0)
-        chains = _store_rows(chains, mine, found, -1)
-        passed = _store_rows(passed, mine, reached, 0.0)
+    limit = np.nan_to_num(lines.lengths.max(initial=0.0), nan=np.inf)
+    distances, previous = _from_bases(metric, graph, bases[distinct], limit)
+    through = distances[which[:, None], neighbours] + edges
+    best = np.argmin(through, axis=1)[:, None]
+    lengths = np.take_along_axis(through, best, axis=1)[:, 0]
+    last = np.take_along_axis(neighbours, best, axis=1)[:, 0]
+    direct = ~(lengths < lines.lengths)
+    lengths = np.where(direct, lines.lengths, lengths)
+    chains = _trace(previous, which, np.where(direct, -1, last), len(graph.points))
     # A missing landmark (-1) repeats the base, at no length.
-    inner = np.where((chains >= 0)[:, :, None], graph.points[chains], bases[:, None])
+    known = chains >= 0
+    inner = np.where(known[:, :, None], graph.points[chains], bases[:, None])
+    passed = np.where(known, distances[which[:, None], chains], 0.0)
     times = passed / np.where(lengths > 0.0, lengths, 1.0)[:, None]
     return Polylines(
         vertices=np.concatenate([bases[:, None], inner, targets[:, None]], axis=1),
@@ -189,41 +193,33 @@ def segment_lengths(
 ) -> Array:
     """Metric lengths of straight segments by composite Gauss quadrature.
 
-    From each start to its end, or for `pairs` of indices of starts and ends.
+    From each start to its end, or for `pairs` of indices of starts and ends. Panels are
+    no longer than the metric's resolution allows.
     """
     if pairs is None:
         pairs = np.arange(len(starts)), np.arange(len(ends))
-    at_once = max(
-        1,
-        _SETTINGS.coordinates
-        // (_SETTINGS.quadrature * _SETTINGS.most_panels * starts.shape[1]),
-    )
     lengths = [np.empty(0)]
+    at_once = _SETTINGS.at_once // (_SETTINGS.quadrature * _SETTINGS.most_panels)
     for first in range(0, len(pairs[0]), at_once):
         left, right = (each[first : first + at_once] for each in pairs)
-        lengths.append(_lengths(metric, starts[left], ends[right]))
+        steps = ends[right] - starts[left]
+        counts = np.full(len(steps), 4)
+        if metric.resolution is not None:
+            distances = np.linalg.norm(steps, axis=1)
+            counts = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
+            counts = np.clip(counts, 1, _SETTINGS.most_panels)
+        begins = np.cumsum(counts) - counts
+        segment = np.repeat(np.arange(len(steps)), counts)
+        place = (np.arange(len(segment)) - begins[segment])[:, None, None] + _NODES[
+            :, None
+        ]
+        along = (steps / counts[:, None])[segment][:, None]
+        points = starts[left][segment][:, None] + place * along
+        flat = metric.host_tensors(points.reshape(-1, points.shape[2]))
+        tensors = flat.reshape(*points.shape[:2], *flat.shape[1:])
+        panels = norms(tensors, np.broadcast_to(along, points.shape)) @ _WEIGHTS
+        lengths.append(np.add.reduceat(panels, begins))
     return np.concatenate(lengths)
-
-
-def _lengths(metric: Metric, starts: Array, ends: Array) -> Array:
-    """The same at once, in panels not longer than the metric's resolution allows."""
-    steps = ends - starts
-    counts = np.full(len(steps), 4)
-    if metric.resolution is not None:
-        distances = np.linalg.norm(steps, axis=1)
-        counts = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
-        counts = np.clip(counts, 1, _SETTINGS.most_panels)
-    first = np.cumsum(counts) - counts
-    segment = np.repeat(np.arange(len(steps)), counts)
-    position = np.arange(len(segment)) - first[segment]
-    nodes, weights = leggauss(_SETTINGS.quadrature)
-    along = (steps / counts[:, None])[segment][:, None]
-    places = position[:, None, None] + (nodes[:, None] + 1.0) / 2.0
-    points = starts[segment][:, None] + places * along
-    flat = metric.host_tensors(points.reshape(-1, points.shape[2]))
-    tensors = flat.reshape(*points.shape[:2], *flat.shape[1:])
-    panels = norms(tensors, np.broadcast_to(along, points.shape)) @ weights / 2.0
-    return np.add.reduceat(panels, first)
 
 
 def distinct_rows(rows: Array) -> tuple[Indices, Indices]:
@@ -242,12 +238,11 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph:
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points, points, (left, right))
-        lengths = np.maximum(lengths, _SETTINGS.shortest_edge)
+        lengths = np.maximum(lengths, _SHORTEST_EDGE)
         both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
         edges = csr_array((np.concatenate([lengths, lengths]), both), shape)
-        spacing = float(np.median(tree.query(points, 2)[0][:, 1]))
-        _graphs[metric] = LandmarkGraph(points, tree, edges, spacing)
+        _graphs[metric] = LandmarkGraph(points, tree, edges)
     return _graphs[metric]
 
 
@@ -257,14 +252,12 @@ def _choose_landmarks(metric: Metric) -> Array:
     points = np.unique(metric.landmarks, axis=0)
     if len(points) <= _SETTINGS.some_landmarks:
         return points
-    chosen = np.random.default_rng(0).permutation(len(points))[
-        : _SETTINGS.some_landmarks
-    ]
+    points = np.random.default_rng(0).permutation(points)
     if metric.resolution is not None:
-        spread = _one_per_cell(points, metric.resolution)
-        if len(spread) > _SETTINGS.some_landmarks:
-            chosen = spread
-    return points[np.sort(chosen)]
+        first, _ = distinct_rows(np.floor(points / metric.resolution))
+        if len(first) > _SETTINGS.some_landmarks:
+            return points[np.sort(first)[: _SETTINGS.most_landmarks]]
+    return points[: _SETTINGS.some_landmarks]
 
 
 def _with_empty_space(metric: Metric, points: Array) -> Array:
@@ -276,27 +269,14 @@ def _with_empty_space(metric: Metric, points: Array) -> Array:
     if dim > _SETTINGS.most_filled or metric.resolution is None:
         return points
     low, high = points.min(axis=0), points.max(axis=0)
-    width = _SETTINGS.cell * metric.resolution
+    width = metric.resolution
     while np.prod(np.ceil((high - low) / width) + 2.0) > _SETTINGS.most_cells:
-        width *= _SETTINGS.widen
+        width *= 1.25
     counts = np.ceil((high - low) / width).astype(int) + 2
     corner = 0.5 * (low + high - counts * width)
     empty = np.ones(counts, dtype=bool)
     empty[tuple(np.floor((points - corner) / width).astype(int).T)] = False
     return np.concatenate([points, corner + (np.argwhere(empty) + 0.5) * width])
-
-
-def _one_per_cell(points: Array, width: float) -> Indices:
-    """Indices of the first points in cells of this width, or wider ones if many."""
-    order: Indices = np.random.default_rng(0).permutation(len(points))
-    corner = points.min(axis=0)  # a wide enough cell holds all, wherever they are
-    while True:
-        cells = np.floor((points[order] - corner) / width)
-        first, _ = distinct_rows(cells)
-        if len(first) <= _SETTINGS.most_landmarks:
-            return order[first]
-        # The first of a wider cell is the first of one of its own cells.
-        order, width = order[np.sort(first)], _SETTINGS.widen * width
 
 
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
@@ -347,34 +327,12 @@ def _bridge(points: Array, inside: NDArray[np.bool_]) -> tuple[int, int]:
 def _attach(
     metric: Metric, graph: LandmarkGraph, points: Array
 ) -> tuple[Indices, Array]:
-    """Landmarks to which points are attached, and the lengths of the edges, (n, k).
-
-    These are the nearest ones and, for points far from all landmarks, a sample of the
-    others: what is nearest to such a point need not be on its way.
-    """
+    """The nearest landmarks of points, and the lengths of the edges there, (n, k)."""
     k = min(_SETTINGS.attachments, len(graph.points))
-    distances, nearest = graph.tree.query(points, k)
-    distances, nearest = distances.reshape(-1, k), nearest.reshape(-1, k)
-    far = np.flatnonzero(distances[:, 0] > _SETTINGS.far * graph.spacing)
-    sample = np.random.default_rng(0).permutation(len(graph.points))[
-        : _SETTINGS.far_attachments
-    ]
-    # Points that are not far repeat their nearest landmark, at no cost.
-    extra = np.repeat(nearest[:, :1], len(sample) if len(far) else 0, axis=1)
-    lengths = np.full((len(points), k + extra.shape[1]), np.inf)
-    lengths[:, :k] = _edge_lengths(metric, graph, points, nearest)
-    if len(far):
-        extra[far] = sample
-        lengths[far, k:] = _edge_lengths(metric, graph, points[far], extra[far])
-    return np.concatenate([nearest, extra], axis=1), lengths
-
-
-def _edge_lengths(
-    metric: Metric, graph: LandmarkGraph, points: Array, landmarks: Indices
-) -> Array:
-    """Lengths of the segments from points (n, D) to landmarks (n, k)."""
-    pairs = np.repeat(np.arange(len(points)), landmarks.shape[1]), landmarks.reshape(-1)
-    return segment_lengths(metric, points, graph.points, pairs).reshape(landmarks.shape)
+    _, nearest = graph.tree.query(points, k)
+    pairs = np.repeat(np.arange(len(points)), k), nearest.reshape(-1)
+    lengths = segment_lengths(metric, points, graph.points, pairs)
+    return nearest.reshape(-1, k), lengths.reshape(-1, k)
 
 
 def _from_bases(
@@ -385,47 +343,24 @@ def _from_bases(
     Bases are appended as nodes that can be left but not entered. Distances beyond the
     limit are infinite.
     """
-    n, size = len(graph.points), len(graph.points) + len(bases)
     nearest, lengths = _attach(metric, graph, bases)
-    own = np.repeat(np.arange(len(bases)), nearest.shape[1])
-    columns, weights = nearest.reshape(-1), lengths.reshape(-1)
-    # One edge for each pair, the shorter one: duplicates would be added up.
-    order = np.argsort(weights, kind="stable")
-    order = order[np.isfinite(weights[order])]
-    _, first = np.unique(own[order] * n + columns[order], return_index=True)
-    kept = order[first]
-    # Rows of the bases below those of the landmarks: no need to sort all edges again.
-    ends = np.cumsum(np.bincount(own[kept], minlength=len(bases)))
-    edges = graph.edges
-    rows = np.concatenate([edges.indptr, edges.indptr[-1] + ends])
-    indices = np.concatenate([edges.indices, columns[kept]])
-    data = np.concatenate(
-        [edges.data, np.maximum(weights[kept], _SETTINGS.shortest_edge)]
-    )
-    matrix = csr_array((data, indices, rows), shape=(size, size))
-    sources = np.arange(len(bases)) + n
+    n, (m, k) = len(graph.points), nearest.shape
+    usable = np.where(np.isfinite(lengths), lengths, np.inf)
+    ways = np.maximum(usable, _SHORTEST_EDGE).reshape(-1)
+    leaving = (ways, nearest.reshape(-1), np.arange(0, m * k + 1, k))
+    edges = [[graph.edges, None], [csr_array(leaving, (m, n)), csr_array((m, m))]]
+    sources = np.arange(m) + n
+    matrix = block_array(edges, format="csr")
     return dijkstra(matrix, indices=sources, return_predecessors=True, limit=limit)
 
 
 def _trace(
     previous: Indices, rows: Indices, last: Indices, n_landmarks: int
 ) -> Indices:
-    """Chains of landmarks from base to target, (n, hops), padded in front by -1."""
-    columns = []
-    current = last.copy()
-    active = np.ones(len(current), dtype=bool)
-    while active.any():
-        columns.append(np.where(active, current, -1))
-        current = np.where(active, previous[rows, current], current)
-        active &= current < n_landmarks
-    return np.stack(columns[::-1], axis=1) if columns else np.full((0, 1), -1)
-
-
-def _store_rows(table: Any, rows: Indices, values: Any, empty: float) -> Any:
-    """Write `values`, aligned to the right, into `table`, widened where needed."""
-    width = max(table.shape[1], values.shape[1])
-    wide = np.full((len(table), width), empty, dtype=table.dtype)
-    wide[:, width - table.shape[1] :] = table
-    wide[rows, :] = empty
-    wide[rows, width - values.shape[1] :] = values
-    return wide
+    """Chains of landmarks that end at the `last`, (n, hops), padded in front by -1."""
+    columns, current = [], last
+    while np.any(current >= 0):
+        columns.append(current)
+        before = previous[rows, current]  # a base has a number above the landmarks'
+        current = np.where((current >= 0) & (before < n_landmarks), before, -1)
+    return np.stack(columns[::-1], axis=1) if columns else np.empty((len(last), 0), int)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +155,7 @@ def with_horizon(
     inner = outside.pulled_in(metric, outer)
     through = _continued(metric, outside, outer, inner, solve(inner), limits)
     parts = Connections.concatenate([found, lines, through])
-    return parts.put(np.concatenate([near, lone, rest]))
+    return parts.take(np.argsort(np.concatenate([near, lone, rest])))
 
 
 @np.errstate(all="ignore")  # of curves that were not found; verdicts tell
@@ -206,21 +207,25 @@ def _extended(
     bent = np.stack([solution.tangents, solution.end_velocities], axis=1)
     bent = bent * (lengths / solution.lengths)[:, None, None]
     velocities = np.where(added[:, :, None] > 0.0, straight, bent)
-    meshes = [
-        (which, replace(curves, widths=curves.widths * solution.lengths[which, None]))
-        for which, curves in solution.final_meshes()
-    ]
-    for side in (0, 1):
-        meshes = _with_lines(meshes, lines[:, side], added[:, side], last=side == 1)
-    meshes = [
-        (
-            which,
-            PiecewiseCurves(
-                ends[0][which], curves.rates, curves.widths / lengths[which, None]
-            ),
-        )
-        for which, curves in meshes
-    ]
+    meshes = []
+    for which, curves in solution.final_meshes():
+        for sides in product((False, True), repeat=2):
+            rows = np.flatnonzero(np.all((added[which] > 0.0) == sides, axis=1))
+            if not len(rows):
+                continue
+            own, kept = which[rows], curves.take(rows)
+            rates, widths = [kept.rates], [kept.widths * solution.lengths[own, None]]
+            for side, place in ((0, 0), (1, 2)):
+                if sides[side]:  # a straight element, before or after
+                    line = np.repeat(lines[own, side, None, None], ORDER, axis=2)
+                    rates.insert(place, line)
+                    widths.insert(place, added[own, side, None])
+            extended = PiecewiseCurves(
+                ends[0][own],
+                np.concatenate(rates, axis=1),
+                np.concatenate(widths, axis=1) / lengths[own, None],
+            )
+            meshes.append((own, extended))
     return replace(
         solution,
         bases=ends[0],
@@ -229,33 +234,7 @@ def _extended(
         end_velocities=velocities[:, 1],
         responses=np.full_like(solution.responses, np.nan),
         meshes=meshes,
-        nearby=None,
     )
-
-
-def _with_lines(
-    meshes: list[tuple[Indices, PiecewiseCurves]],
-    lines: Array,
-    widths: Array,
-    *,
-    last: bool,
-) -> list[tuple[Indices, PiecewiseCurves]]:
-    """Curves with a straight element before or after, where it has a width."""
-    found = []
-    for which, curves in meshes:
-        for rows in map(np.flatnonzero, (widths[which] > 0.0, widths[which] <= 0.0)):
-            own, kept = which[rows], curves.take(rows)
-            if len(own) and widths[own[0]] > 0.0:
-                element = np.repeat(lines[own, None, None], ORDER, axis=2)
-                rates = [kept.rates, element] if last else [element, kept.rates]
-                parts = [kept.widths, widths[own, None]]
-                kept = PiecewiseCurves(
-                    kept.base,
-                    np.concatenate(rates, axis=1),
-                    np.concatenate(parts if last else parts[::-1], axis=1),
-                )
-            found.append((own, kept))
-    return found
 
 
 def _unit(vectors: Array) -> Array:

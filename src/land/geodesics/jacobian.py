@@ -10,21 +10,20 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import in_lockstep
+from land._device import Mask, in_lockstep
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.equation import linearised
+from land.geodesics.equation import check_metric, dimension, linearised, pair_up
 from land.geodesics.exponential import MAX_STEPS
 from land.geodesics.newton import finish_curves
-from land.geodesics.problem import check_metric, dimension, pair_up
 from land.geodesics.runge_kutta import Arrivals, integrate
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-# Along known geodesics: relative size of Newton's last step, and error of integration.
-_SMALLEST, _TOLERANCE = 1e-6, 1e-6
+# Along known geodesics: relative size of Newton's last step, or error of integration.
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -112,25 +111,15 @@ def jacobians_along(metric: Metric, solution: Connections, targets: Array) -> Ar
     Integration starts from a tangent that is never exact, and on a long way errors
     grow; it is what is left in many dimensions.
     """
-    n, dim = targets.shape
-    jacobians = np.full((n, dim, dim), np.nan)
-    if solution.has_responses:
-        everyone = np.arange(n)
-        done, _ = _newton_derivatives(metric, solution, targets, everyone)
-        jacobians[:] = done
+    jacobians, _ = _newton_derivatives(
+        metric, solution, targets, solution.converged & solution.has_responses
+    )
     known = np.isfinite(jacobians).all(axis=(1, 2))
-    jacobians[~solution.converged] = np.nan
     left = np.flatnonzero(solution.converged & ~known)
-    if len(left):
-        found, arrivals = _integrate_fields(
-            metric,
-            solution.bases[left],
-            solution.tangents[left],
-            _TOLERANCE,
-            MAX_STEPS,
-        )
-        good = ~arrivals.failed
-        jacobians[left[good]] = found[good]
+    starts, tangents = solution.bases[left], solution.tangents[left]
+    found, arrivals = _integrate_fields(metric, starts, tangents, _TOLERANCE, MAX_STEPS)
+    found[arrivals.failed] = np.nan
+    jacobians[left] = found
     return jacobians
 
 
@@ -139,36 +128,32 @@ def responses_along(metric: Metric, solution: Connections, targets: Array) -> Ar
 
     Most come with the solution, from the last step of Newton's method.
     """
-    responses = solution.responses.copy()
-    missing = solution.converged & ~np.isfinite(responses).all(axis=(1, 2))
-    if missing.any():
-        left = np.flatnonzero(missing)
-        _, responses[left] = _newton_derivatives(metric, solution, targets, left)
-    return responses
+    known = np.isfinite(solution.responses).all(axis=(1, 2))
+    missing = solution.converged & ~known
+    _, found = _newton_derivatives(metric, solution, targets, missing)
+    return np.where(missing[:, None, None], found, solution.responses)
 
 
-@np.errstate(all="ignore")  # along curves that did not converge; NaN says so
+@np.errstate(all="ignore")  # where it fails; NaN says so
 def _newton_derivatives(
-    metric: Metric, solution: Connections, targets: Array, rows: NDArray[np.intp]
+    metric: Metric, solution: Connections, targets: Array, wanted: Mask
 ) -> tuple[Array, Array]:
-    """Jacobians and responses of some of the geodesics, by Newton's method."""
+    """Jacobians and responses of the wanted geodesics, by a step of Newton's method."""
     n, dim = targets.shape
     jacobians, responses = np.full((2, n, dim, dim), np.nan)
-    wanted = np.zeros(n, dtype=bool)
-    wanted[rows] = True
     for which, curves in solution.final_meshes():
-        own = np.flatnonzero(wanted[which])
-        if not len(own):
+        rows = np.flatnonzero(wanted[which])
+        if not len(rows):
             continue
-        kept, own = curves.take(own), which[own]
+        kept, own = curves.take(rows), which[rows]
         ends = solution.bases[own], targets[own]
-        solver = finish_curves(*ends, kept.rates, kept.widths, _SMALLEST)
+        solver = finish_curves(*ends, kept.rates, kept.widths, _TOLERANCE)
         (done,) = in_lockstep(partial(linearised, metric), [solver])
         jacobians[own[done.found]] = done.jacobians[done.found]
         responses[own[done.found]] = done.responses[done.found]
-    at_rest = solution.lengths == 0.0
+    at_rest = wanted & (solution.lengths == 0.0)
     jacobians[at_rest] = responses[at_rest] = np.eye(dim)
-    return jacobians[rows], responses[rows]
+    return jacobians, responses
 
 
 @overload

@@ -10,22 +10,20 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.boundary import connect
+from land.geodesics.equation import check_metric, dimension, pair_up
 from land.geodesics.graph import Polylines
 from land.geodesics.jacobian import jacobians_along, responses_along
-from land.geodesics.problem import check_metric, dimension, pair_up
-from land.geodesics.shortest import moved_connections, shortest_connections
+from land.geodesics.shortest import shortest_connections
 from land.geodesics.solution import Connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
 MAX_ITER = 500
-_UPSAMPLING = 8
 
 
 @dataclass(frozen=True)
@@ -190,11 +188,14 @@ def log_map(
     check_metric(metric, base=base_points, points=ends)
     metric, center = metric.centred()
     bases, targets = bases - center, targets - center
-    if curves is None:
-        solution = shortest_connections(metric, bases, targets, tol, max_iter)
-    elif isinstance(curves, LogMap):
-        earlier = _earlier_curves(curves, metric, shape)
-        solution = moved_connections(metric, bases, targets, earlier, tol, max_iter)
+    if isinstance(curves, LogMap) and curves.lengths.shape != shape:
+        raise ValueError(
+            f"curves must be a result for points of shape {ends.shape}, "
+            f"got one of shape {curves.tangents.shape}"
+        )
+    if curves is None or isinstance(curves, LogMap):
+        earlier = None if curves is None else curves._solution
+        solution = shortest_connections(metric, bases, targets, tol, max_iter, earlier)
     else:
         guesses = _given_curves(curves, center, bases, targets, shape)
         solution = connect(metric, bases, targets, guesses, tol, max_iter)
@@ -210,19 +211,6 @@ def log_map(
         _center=center,
         _n_segments=n_segments,
     )
-
-
-def _earlier_curves(
-    curves: LogMap, metric: Metric, shape: tuple[int, ...]
-) -> Connections:
-    """Geodesics of an earlier result for as many points."""
-    if curves.lengths.shape != shape:
-        raise ValueError(
-            f"curves must be a result for points of shape {(*shape, metric.dim)}, "
-            f"got one of shape {curves.tangents.shape}"
-        )
-    same = curves._metric is metric  # else distances of neighbours are others
-    return curves._solution if same else replace(curves._solution, nearby=None)
 
 
 def _given_curves(
@@ -248,10 +236,6 @@ def _given_curves(
         + (1.0 - times[:, None]) * shift_start[:, None]
         + times[:, None] * shift_end[:, None]
     )
-    if len(times) > 3:  # a smooth curve between the given points
-        fine = np.linspace(0.0, 1.0, _UPSAMPLING * (len(times) - 1) + 1)
-        vertices = CubicSpline(times, vertices, axis=1)(fine)
-        times = fine
     steps = np.linalg.norm(np.diff(vertices, axis=1), axis=2)
     return Polylines(
         vertices=vertices,
@@ -337,10 +321,6 @@ def geodesic(
     dim = dimension(metric)
     first = check_points("start", start, dim, ndim=1)
     last = check_points("end", end, dim, ndim=1)
-    tol = check_positive("tol", tol)
-    max_iter = check_count("max_iter", max_iter)
     check_metric(metric, start=first, end=last)
-    metric, center = metric.centred()
-    bases, targets = (first - center)[None], (last - center)[None]
-    solution = shortest_connections(metric, bases, targets, tol, max_iter)
-    return Geodesic(first, last, center, solution)
+    found = log_map(metric, first, last, tol=tol, max_iter=max_iter)
+    return Geodesic(first, last, found._center, found._solution)

@@ -24,9 +24,6 @@ from land.metrics.tensors import inner
 
 Array = NDArray[np.float64]
 
-# The linear systems of an element have ORDER * D unknowns.
-MOST_DIMENSIONS = 6
-
 
 @dataclass(frozen=True)
 class _Settings:
@@ -36,8 +33,6 @@ class _Settings:
     # A step longer than this, or than the one before, shows that the curve is too far
     # from a geodesic.
     longest: float = 0.5
-    # Descent lowers the energy; a step that raises the length by more went elsewhere.
-    longer: float = 1.01
 
 
 _SETTINGS = _Settings()
@@ -46,39 +41,22 @@ _SETTINGS = _Settings()
 class Finished(NamedTuple):
     """What Newton's method made of a batch of curves.
 
-    Attributes
-    ----------
-    rates : ndarray of shape (n, elements, ORDER, D)
-    tangents, end_velocities : ndarray of shape (n, D)
-    jacobians : ndarray of shape (n, D, D)
-        Derivatives of the exponential map at the tangents. They belong to the curves
-        before the last step, whose size `change` is.
-    responses : ndarray of shape (n, D, D)
-        Minus the derivatives of the tangents in the bases, in coordinates.
-    fields : ndarray of shape (n, elements, ORDER, D, 2 * D)
-        Derivatives of the rates in the bases, and in the targets: Jacobi fields.
-    speeds : ndarray of shape (n,)
-        On average over the curve; for a geodesic it is the length.
-    change : ndarray of shape (n,)
-        Relative size of the last step; the square of it is left.
-    minimal : ndarray of shape (n,)
-        Whether there is no conjugate point on the way.
-    found : ndarray of shape (n,)
-        Whether the steps came down to what was asked for.
-    n_steps : ndarray of shape (n,)
+    Derivatives belong to the curves before the last step.
     """
 
-    rates: Array
-    tangents: Array
-    end_velocities: Array
-    jacobians: Array
-    responses: Array
+    rates: Array  # (n, elements, ORDER, D)
+    tangents: Array  # (n, D)
+    end_velocities: Array  # (n, D)
+    jacobians: Array  # (n, D, D) derivatives of the exponential map at the tangents
+    responses: Array  # (n, D, D) minus the derivatives of the tangents in the bases
+    # (n, elements, ORDER, D, 2 * D) derivatives of the rates in the bases, and in the
+    # targets: Jacobi fields
     fields: Array
-    speeds: Array
-    change: Array
-    minimal: Mask
-    found: Mask
-    n_steps: NDArray[np.int64]
+    speeds: Array  # (n,) on average over the curve; for a geodesic it is the length
+    change: Array  # (n,) relative size of the last step; the square of it is left
+    minimal: Mask  # (n,) whether there is no conjugate point on the way
+    found: Mask  # (n,) whether the steps came down to what was asked for
+    n_steps: NDArray[np.int64]  # (n,)
 
 
 def finish_curves(
@@ -105,7 +83,6 @@ def finish_curves(
         Steps that may be taken.
     """
     result = yield from _step(bases, targets, rates, widths)
-    first_speeds = result.speeds.copy()
     going = result.change <= _SETTINGS.longest
     active = np.arange(len(bases))
     for _ in range(min(most, _SETTINGS.most_steps) - 1):
@@ -116,7 +93,6 @@ def finish_curves(
         own = bases[active], targets[active], result.rates[active], widths[active]
         step = yield from _step(*own)
         going = step.change <= np.minimum(_SETTINGS.longest, result.change[active])
-        going &= step.speeds <= _SETTINGS.longer * first_speeds[active]
         step.n_steps[:] += result.n_steps[active]
         for mine, its in zip(result, step, strict=True):
             mine[active] = its

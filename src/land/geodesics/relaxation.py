@@ -41,31 +41,11 @@ class _Settings:
     coarse_enough: float = 0.2
     fine_enough: float = 0.05
     fewest_iterations: int = 3
+    # Iterations on a rough mesh before it is adapted to the curve and refined.
+    patience: int = 15
 
 
 _SETTINGS = _Settings()
-
-
-# Nearly a geodesic: near enough for Newton's method.
-NEARLY = 0.05
-
-
-class Limits(NamedTuple):
-    """When a curve is done with.
-
-    Attributes
-    ----------
-    tol : float
-        Relative error allowed.
-    patience : int
-        Iterations on a mesh that does not seem to fit the curve.
-    hand_over : bool
-        Whether another method finishes curves that are nearly geodesics.
-    """
-
-    tol: float
-    patience: int
-    hand_over: bool
 
 
 class Boundary(NamedTuple):
@@ -96,30 +76,15 @@ class Curve(NamedTuple):
 
 @dataclass
 class Relaxed:
-    """Curves as far as they were relaxed.
+    """Curves as far as they were relaxed."""
 
-    Attributes
-    ----------
-    rates : ndarray of shape (n, e, q, D)
-    energy : ndarray of shape (n,)
-    drift : ndarray of shape (n, D)
-        Derivative of the energy when the whole curve is moved.
-    multiplier : ndarray of shape (n, D)
-        Momentum at the end.
-    distance : ndarray of shape (n,)
-        To the discrete minimum, relative.
-    mismatch : ndarray of shape (n,)
-        Estimate of the discretisation error, relative.
-    iterations : ndarray of shape (n,)
-    """
-
-    rates: Array
-    energy: Array
-    drift: Array
-    multiplier: Array
-    distance: Array
-    mismatch: Array
-    iterations: NDArray[np.int64]
+    rates: Array  # (n, e, q, D)
+    energy: Array  # (n,)
+    drift: Array  # (n, D) derivative of the energy when the whole curve is moved
+    multiplier: Array  # (n, D) momentum at the end
+    distance: Array  # (n,) to the discrete minimum, relative
+    mismatch: Array  # (n,) estimate of the discretisation error, relative
+    iterations: NDArray[np.int64]  # (n,)
 
     def accurate(self, tol: float) -> Mask:
         """Which curves meet a tolerance."""
@@ -155,7 +120,7 @@ class _Descent:
 
 
 def relax_curves(
-    boundary: Boundary, rates: Array, limits: Limits
+    boundary: Boundary, rates: Array, tol: float
 ) -> Generator[Request, Any, Relaxed]:
     """Relax curves (n, elements, ORDER, D).
 
@@ -163,19 +128,17 @@ def relax_curves(
 
     A curve is done when it meets the tolerance, when it is so close to the discrete
     minimum that only a finer mesh can help, when its patience with a mesh that does not
-    seem to fit it is over, when it is stuck, and when it is nearly a geodesic that
-    another method is to finish.
+    seem to fit it is over, and when it is stuck.
     """
     n, dim = boundary.base.shape
-    flat = np.zeros(n)
     found = Relaxed(
-        rates.copy(),
-        flat.copy(),
-        np.zeros((n, dim)),
-        np.zeros((n, dim)),
-        flat.copy(),
-        flat.copy(),
-        np.zeros(n, dtype=np.int64),
+        rates=rates.copy(),
+        energy=np.zeros(n),
+        drift=np.zeros((n, dim)),
+        multiplier=np.zeros((n, dim)),
+        distance=np.zeros(n),
+        mismatch=np.zeros(n),
+        iterations=np.zeros(n, dtype=np.int64),
     )
     descent = _Descent(
         which=np.arange(n),
@@ -190,7 +153,7 @@ def relax_curves(
     accepted = np.isfinite(descent.curve.energy)
     stuck = ~accepted
     while True:
-        running = _judge(descent, accepted, stuck, limits, found)
+        running = _judge(descent, accepted, stuck, tol, found)
         descent = descent.take(running) if not running.all() else descent
         if not len(descent.which):
             return found
@@ -240,7 +203,7 @@ def _precondition(
 
 
 def _judge(
-    descent: _Descent, accepted: Mask, stuck: Mask, limits: Limits, found: Relaxed
+    descent: _Descent, accepted: Mask, stuck: Mask, tol: float, found: Relaxed
 ) -> Mask:
     """Prepare the next step of curves; which of them go on. Others are entered."""
     curve, boundary = descent.curve, descent.boundary
@@ -248,7 +211,7 @@ def _judge(
     decrement = _dot(curve.gradient, gradient_step) / (2.0 * curve.energy)
     distance = np.sqrt(np.maximum(decrement, 0.0))
     mismatch = _mismatch(boundary, curve, multiplier)
-    settled = accepted & _settled(distance, mismatch, descent.iterations, limits)
+    settled = accepted & _settled(distance, mismatch, descent.iterations, tol)
     # A direction that fails with memory is tried again without it.
     retried = stuck & ~descent.plain
     running = ~settled & ~(stuck & descent.plain)
@@ -318,18 +281,17 @@ def _advance(descent: _Descent) -> Generator[Request, Any, tuple[Mask, Mask]]:
 
 
 def _settled(
-    distance: Array, mismatch: Array, iterations: NDArray[np.int64], limits: Limits
+    distance: Array, mismatch: Array, iterations: NDArray[np.int64], tol: float
 ) -> Mask:
-    """Whether a curve is accurate, or wants another mesh or another method."""
-    accurate = (distance <= limits.tol) & (mismatch <= limits.tol)
+    """Whether a curve is accurate, or wants another mesh."""
+    accurate = (distance <= tol) & (mismatch <= tol)
     share = np.where(
         mismatch > _SETTINGS.rough, _SETTINGS.coarse_enough, _SETTINGS.fine_enough
     )
-    limited = (mismatch > limits.tol) & (distance <= share * mismatch)
+    limited = (mismatch > tol) & (distance <= share * mismatch)
     limited &= iterations >= _SETTINGS.fewest_iterations
-    unfit = (mismatch > _SETTINGS.rough) & (iterations >= limits.patience)
-    ready = np.maximum(distance, mismatch) <= NEARLY if limits.hand_over else False
-    return np.asarray(accurate | limited | unfit | ready)
+    unfit = (mismatch > _SETTINGS.rough) & (iterations >= _SETTINGS.patience)
+    return np.asarray(accurate | limited | unfit)
 
 
 def _parabola(old: Array, new: Array, slope: Array, step: Array) -> Array:

@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import DOP853
 
-from land.geodesics.dop853 import (
-    ERROR_3,
-    ERROR_5,
-    INTERPOLANT,
-    STAGES,
-    STEP,
-    TABLEAU,
-)
 from land.geodesics.equation import forces, linearised
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm
 
 Array = NDArray[np.float64]
 
+# Weights of the stages before each stage: those of a step, the end of the step, and
+# those that only the interpolant needs. SciPy has the coefficients.
+STAGES = DOP853.n_stages
+TABLEAU = np.zeros((16, 16))
+TABLEAU[:STAGES, :STAGES], TABLEAU[STAGES, :STAGES] = DOP853.A, DOP853.B
+TABLEAU[STAGES + 1 :] = DOP853.A_EXTRA
 # Standard controller constants (Hairer, Norsett, Wanner, Solving ODEs I, II.4-5).
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 6.0
 # A step this short (of a unit of time) means the solution cannot be continued.
@@ -60,33 +59,33 @@ def integrate(
 ) -> Arrivals:
     """Integrate rows (n, r, D) of geodesics and their Jacobi fields to t = 1."""
     n, rows, dim = position.shape
-    arrivals = Arrivals(
-        position=position + velocity,
-        velocity=velocity.copy(),
-        samples=position[:, None] + times[:, None, None] * velocity[:, None],
-        attempts=np.zeros(n, dtype=np.int64),
-        failed=np.zeros(n, dtype=bool),
-    )
-    if metric.is_flat:
-        return arrivals
+    if metric.is_flat or n == 0:
+        return Arrivals(
+            position=position + velocity,
+            velocity=velocity.copy(),
+            samples=position[:, None] + times[:, None, None] * velocity[:, None],
+            attempts=np.zeros(n, dtype=np.int64),
+            failed=np.zeros(n, dtype=bool),
+        )
     at_once = max(1, _MOST_NUMBERS // (2 * len(TABLEAU) * rows * dim))
-    for first in range(0, n, at_once):
-        chunk = slice(first, first + at_once)
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        parts = [
             _integrate(
                 metric,
-                position[chunk],
-                velocity[chunk],
+                position[first : first + at_once],
+                velocity[first : first + at_once],
                 times,
                 tol,
                 max_steps,
-                _view(arrivals, chunk),
             )
-    return arrivals
-
-
-def _view(arrivals: Arrivals, chunk: slice) -> Arrivals:
-    return Arrivals(*(getattr(arrivals, each.name)[chunk] for each in fields(arrivals)))
+            for first in range(0, n, at_once)
+        ]
+    return Arrivals(
+        *(
+            np.concatenate([getattr(part, each.name) for part in parts])
+            for each in fields(Arrivals)
+        )
+    )
 
 
 @dataclass
@@ -113,22 +112,27 @@ def _integrate(
     times: Array,
     tol: float,
     max_steps: int,
-    arrivals: Arrivals,
-) -> None:
-    """The same for one batch, into `arrivals`."""
+) -> Arrivals:
+    """The same for one batch."""
     batch = _start(metric, position, velocity)
-    arrivals.position[:], arrivals.velocity[:] = position, velocity
-    arrivals.samples[:] = position[:, None]
     lost = ~np.isfinite(batch.acceleration).all(axis=(1, 2))
-    arrivals.failed[lost] = True
+    arrivals = Arrivals(
+        position=position.copy(),
+        velocity=velocity.copy(),
+        samples=np.repeat(position[:, None], len(times), axis=1),
+        attempts=np.zeros(len(position), dtype=np.int64),
+        failed=np.array(lost),
+    )
     still = (batch.unit[:, 0] == 0.0) & (position.shape[1] == 1)
     batch = batch.take(~lost & ~still)
     batch.unit[batch.unit == 0.0] = 1.0
     while len(batch.which):
         last = batch.time + batch.step >= 1.0 - 1e-13
         step = np.where(last, 1.0 - batch.time, batch.step)
-        stages = _Stages(metric, batch, step, 16 if len(times) else STAGES + 1)
-        end = stages.combine(STEP)
+        stages = _Stages(
+            metric, batch, step, len(TABLEAU) if len(times) else STAGES + 1
+        )
+        end = stages.combine(DOP853.B)
         error = stages.error() / tol
         accepted = error <= 1.0
         # NaN compares false: an item that left the metric's domain shrinks its step.
@@ -159,6 +163,7 @@ def _integrate(
             arrivals.attempts[own] = gone.attempts
             arrivals.failed[own] = lost[leaving]
             batch = batch.take(~leaving)
+    return arrivals
 
 
 def _start(metric: Metric, position: Array, velocity: Array) -> _Batch:
@@ -231,7 +236,7 @@ class _Stages:
         grown = _row_norms(self.tensors, self.batch.position)[:, 1:]
         unit[:, 1:] = np.maximum(unit[:, 1:], grown)
         squares = []
-        for weights in (ERROR_5, ERROR_3):
+        for weights in (DOP853.E5, DOP853.E3):
             parts = (self.velocity, self.acceleration)
             errors: Any = sum(
                 _row_norms(self.tensors, self.total(weights, part)) for part in parts
@@ -262,7 +267,7 @@ def _sample(
     change = end[0] - batch.position
     first, final = scale * batch.velocity, scale * end[1]
     coefficients = [change, first - change, 2.0 * change - first - final]
-    coefficients += [stages.total(row, stages.velocity) for row in INTERPOLANT]
+    coefficients += [stages.total(row, stages.velocity) for row in DOP853.D]
     share = fraction[items, moments][:, None, None]
     values = np.zeros((len(items), *change.shape[1:]))
     for index, coefficient in reversed(list(enumerate(coefficients))):

@@ -8,6 +8,7 @@ be farther than a neighbouring target plus the way between the two.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,12 @@ from scipy.spatial import KDTree
 from land.geodesics.boundary import connect
 from land.geodesics.graph import (
     Polylines,
-    at_constant_speed,
     distinct_rows,
-    segment_lengths,
     shortest_paths,
     straight_lines,
 )
 from land.geodesics.horizon import Ends, with_horizon
-from land.geodesics.solution import Connections, NearbyTargets
+from land.geodesics.solution import Connections
 from land.metrics import Metric
 from land.metrics.tensors import inner, norms
 
@@ -42,9 +41,6 @@ class _Settings:
     # Nearest targets with which each is compared, and how often.
     neighbours: int = 5
     rounds: int = 5
-    # Lines this long, in units of the metric's resolution, are short: the metric is
-    # almost the same at both ends.
-    short: float = 0.1
     # Ways by neighbours are pursued if they save this share of the length.
     worthwhile: float = 2e-3
     # So many geodesics from one base are many; this share of them starts from the
@@ -57,6 +53,14 @@ class _Settings:
 
 
 _SETTINGS = _Settings()
+
+
+class _Pairs(NamedTuple):
+    """Pairs of nearby targets with the same base."""
+
+    left: Indices
+    right: Indices
+    gaps: Array  # metric lengths of the lines between them
 
 
 @dataclass(frozen=True)
@@ -79,17 +83,33 @@ class _Task:
 
 
 def shortest_connections(
-    metric: Metric, bases: Array, targets: Array, tol: float, max_iter: int
+    metric: Metric,
+    bases: Array,
+    targets: Array,
+    tol: float,
+    max_iter: int,
+    earlier: Connections | None = None,
 ) -> Connections:
     """The shortest geodesics from bases (n, D) to targets (n, D) that can be found.
 
-    Of many from one base most start from the geodesic to a neighbouring target.
+    They start from `earlier` ones between nearby ends. Without, of many from one base
+    most start from the geodesic to a neighbouring target.
     """
+    task = _Task(metric, bases, targets, tol, max_iter)
 
     def solve(ends: Ends) -> Connections:
         return _shortest(_Task(metric, *ends, tol, max_iter))
 
-    return with_horizon(metric, (bases, targets), (tol, max_iter), solve)
+    def move(rows: Indices) -> Connections:
+        assert earlier is not None
+        own = task.take(rows)
+        solution = own.solve(earlier.take(rows))
+        if metric.landmarks is not None:
+            _shorten_by_neighbours(own, solution, _nearby_targets(own))
+        return solution
+
+    known = None if earlier is None else move
+    return with_horizon(metric, (bases, targets), (tol, max_iter), solve, known)
 
 
 def _shortest(task: _Task) -> Connections:
@@ -100,15 +120,16 @@ def _shortest(task: _Task) -> Connections:
     leading = task.take(pilots)
     solution = leading.solve(paths.take(pilots))
     if len(others):
-        _shorten_by_neighbours(leading, solution)
+        _shorten_by_neighbours(leading, solution, _nearby_targets(leading))
         found = task.take(others).solve(solution.take(nearest))
         solution = Connections.concatenate([solution, found])
-    solution = solution.put(np.concatenate([pilots, others]))
+    solution = solution.take(np.argsort(np.concatenate([pilots, others])))
     if task.metric.landmarks is not None:
-        _shorten_by_neighbours(task, solution)
+        pairs = _nearby_targets(task)
+        _shorten_by_neighbours(task, solution, pairs)
         promising = _follow_the_graph(task, solution, paths)
-        if _try_other_ways(task, solution) or promising:
-            _shorten_by_neighbours(task, solution)
+        if _try_other_ways(task, solution, pairs) or promising:
+            _shorten_by_neighbours(task, solution, pairs)
     return solution
 
 
@@ -122,32 +143,6 @@ def _follow_the_graph(task: _Task, solution: Connections, paths: Polylines) -> b
     usual = np.median(ratios[moving]) if moving.any() else 1.0
     which = np.flatnonzero(ratios > (1.0 + _SETTINGS.suspicious) * usual)
     return _try(task, solution, which, paths.take(which))
-
-
-def moved_connections(
-    metric: Metric,
-    bases: Array,
-    targets: Array,
-    earlier: Connections,
-    tol: float,
-    max_iter: int,
-) -> Connections:
-    """The same from geodesics between nearby bases and targets."""
-    task = _Task(metric, bases, targets, tol, max_iter)
-
-    def solve(ends: Ends) -> Connections:
-        return _shortest(_Task(metric, *ends, tol, max_iter))
-
-    def move(rows: Indices) -> Connections:
-        everyone = len(rows) == len(bases)
-        own = task if everyone else task.take(rows)
-        solution = own.solve(earlier if everyone else earlier.take(rows))
-        solution.nearby = earlier.nearby
-        if metric.landmarks is not None:
-            _shorten_by_neighbours(own, solution)
-        return solution
-
-    return with_horizon(metric, (bases, targets), (tol, max_iter), solve, move)
 
 
 def _pilots(task: _Task) -> tuple[Indices, Indices, Indices]:
@@ -197,20 +192,16 @@ def _try(
     saved = 0.1 * _SETTINGS.worthwhile  # a rough length is a little too long
     shorter = rough.lengths < (1.0 - saved) * solution.lengths[which]
     rows = np.flatnonzero(shorter | ~solution.converged[which])
-    if len(rows):
-        curves = rough.take(rows).sample(np.linspace(0.0, 1.0, 129))
-        lines = at_constant_speed(task.metric, curves)
-        solution.adopt(which[rows], task.take(which[rows]).solve(lines))
+    solution.adopt(which[rows], task.take(which[rows]).solve(rough.take(rows)))
     return len(rows) > 0
 
 
-def _shorten_by_neighbours(task: _Task, solution: Connections) -> None:
+def _shorten_by_neighbours(task: _Task, solution: Connections, pairs: _Pairs) -> None:
     """Restart geodesics that are shorter by way of a neighbouring target."""
-    pairs = solution.nearby = _nearby_targets(task, solution.nearby)
-    left, right = pairs.left, pairs.right
+    left, right, gaps = pairs
     tried = np.full(len(left), np.inf)
     for _ in range(_SETTINGS.rounds):
-        detours = solution.lengths[left] + pairs.gaps
+        detours = solution.lengths[left] + gaps
         promising = detours < (1.0 - _SETTINGS.worthwhile) * solution.lengths[right]
         promising |= solution.converged[left] & ~solution.converged[right]
         chosen = _best_for_each(right, detours, promising & (detours < tried))
@@ -221,20 +212,19 @@ def _shorten_by_neighbours(task: _Task, solution: Connections) -> None:
         solution.adopt(which, task.take(which).solve(guesses))
 
 
-def _try_other_ways(task: _Task, solution: Connections) -> bool:
+def _try_other_ways(task: _Task, solution: Connections, pairs: _Pairs) -> bool:
     """Try, once and roughly, ways of neighbours that may be shorter.
 
     How far a target is by a neighbour's way: by the law of cosines, with the angle
     between the geodesic that arrives at the neighbour and the line from there.
     """
-    pairs = _nearby_targets(task, solution.nearby)
-    left, right = pairs.left, pairs.right
+    left, right, gaps = pairs
     lines = task.targets[right] - task.targets[left]
     tensors = task.metric.host_tensors(task.targets)[left]
     lengths = solution.lengths[left]
     products = inner(tensors, lines, solution.end_velocities[left])
-    squares = lengths**2 + 2.0 * products + pairs.gaps**2
-    estimates = np.sqrt(np.maximum(squares, (lengths - pairs.gaps) ** 2))
+    squares = lengths**2 + 2.0 * products + gaps**2
+    estimates = np.sqrt(np.maximum(squares, (lengths - gaps) ** 2))
     middles = solution.sample(np.array([0.5]))[:, 0]
     between = np.linalg.norm(middles[left] - middles[right], axis=1)
     apart = between > _SETTINGS.apart * np.linalg.norm(lines, axis=1)
@@ -252,20 +242,9 @@ def _best_for_each(
     return order[np.unique(right[order], return_index=True)[1]]
 
 
-def _nearby_targets(task: _Task, known: NearbyTargets | None) -> NearbyTargets:
-    """Each target with the nearest others that have the same base.
-
-    `known` pairs serve again if they have the same targets and groups.
-    """
+def _nearby_targets(task: _Task) -> _Pairs:
+    """Each target with the nearest others that have the same base."""
     targets, metric = task.targets, task.metric
-    distinct, which = distinct_rows(task.bases)
-    groups = distinct[which]
-    if (
-        known is not None
-        and np.array_equal(known.targets, targets)
-        and np.array_equal(known.groups, groups)
-    ):
-        return known
     lefts, rights = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
     for members in _same_base(task.bases):
         if len(members) < 2:
@@ -278,9 +257,6 @@ def _nearby_targets(task: _Task, known: NearbyTargets | None) -> NearbyTargets:
     apart = left != right
     left, right = left[apart], right[apart]
     lines, tensors = targets[right] - targets[left], metric.host_tensors(targets)
-    # The metric hardly varies on short lines: there it is known well at the ends.
-    gaps = 0.5 * (norms(tensors[left], lines) + norms(tensors[right], lines))
-    short = 0.0 if metric.resolution is None else _SETTINGS.short * metric.resolution
-    long = np.flatnonzero(np.einsum("ni,ni->n", lines, lines) > short**2)
-    gaps[long] = segment_lengths(metric, targets, targets, (left[long], right[long]))
-    return NearbyTargets(targets, groups, left, right, gaps)
+    middles = metric.host_tensors(targets[left] + 0.5 * lines)
+    gaps = norms(tensors[left], lines) + norms(tensors[right], lines)
+    return _Pairs(left, right, (gaps + 4.0 * norms(middles, lines)) / 6.0)  # Simpson

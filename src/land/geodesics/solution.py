@@ -11,24 +11,13 @@ from numpy.typing import NDArray
 
 from land._device import Indices
 from land.geodesics.collocation import ORDER, PiecewiseCurves
-from land.geodesics.newton import MOST_DIMENSIONS
+from land.metrics.tensors import FEW_DIMENSIONS
 
 Array = NDArray[np.float64]
 
 
 _VALUES = ("tangents", "end_velocities", "lengths", "converged", "responses")
 _ARRAYS = ("bases", *_VALUES, "n_iter")
-
-
-@dataclass(frozen=True)
-class NearbyTargets:
-    """Pairs of nearby targets with the same base, and the lines between them."""
-
-    targets: Array  # (m, D) all of them
-    groups: Indices  # (m,) the first target with the same base
-    left: Indices
-    right: Indices
-    gaps: Array  # (n,) metric lengths of the lines
 
 
 @dataclass
@@ -47,7 +36,6 @@ class Connections:
     responses: Array
     n_iter: NDArray[np.int64]
     meshes: list[tuple[Indices, PiecewiseCurves]]
-    nearby: NearbyTargets | None = None  # if they were compared with each other
 
     @property
     def has_responses(self) -> bool:
@@ -58,7 +46,7 @@ class Connections:
     def at_rest(cls, bases: Array) -> Connections:
         """Geodesics that stay where they are."""
         n, dim = bases.shape
-        side = dim if dim <= MOST_DIMENSIONS else 0
+        side = dim if dim <= FEW_DIMENSIONS else 0
         return cls(
             bases=bases,
             tangents=np.zeros_like(bases),
@@ -108,12 +96,8 @@ class Connections:
         """Some of the geodesics, of which some may be taken more than once."""
         return Connections(
             **{name: getattr(self, name)[which] for name in _ARRAYS},
-            meshes=self._final_meshes(which),
+            meshes=self.final_meshes(which),
         )
-
-    def put(self, places: Indices) -> Connections:
-        """The same geodesics in another order, each in its place."""
-        return self.take(np.argsort(places))
 
     @staticmethod
     def concatenate(parts: Sequence[Connections]) -> Connections:
@@ -130,12 +114,14 @@ class Connections:
         ]
         return Connections(**arrays, meshes=meshes)
 
-    def final_meshes(self) -> list[tuple[Indices, PiecewiseCurves]]:
-        """Meshes of the curves as they are, without those that were replaced."""
-        return self._final_meshes(np.arange(len(self.bases)))
+    def final_meshes(
+        self, chosen: Indices | None = None
+    ) -> list[tuple[Indices, PiecewiseCurves]]:
+        """Meshes of the curves as they are, without those that were replaced.
 
-    def _final_meshes(self, chosen: Indices) -> list[tuple[Indices, PiecewiseCurves]]:
-        """The same for some of the geodesics, numbered as they are in `chosen`."""
+        Of some of the geodesics, numbered as they are in `chosen`, or of all.
+        """
+        chosen = np.arange(len(self.bases)) if chosen is None else chosen
         last, row = np.full((2, len(self.bases)), -1)
         for index, (which, _) in enumerate(self.meshes):
             last[which], row[which] = index, np.arange(len(which))

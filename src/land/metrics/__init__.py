@@ -7,9 +7,8 @@ Those that are learned from data are `LocalDiagonalMetric`, the paper's,
 from typing import Any
 
 from land.metrics.base import Metric
-from land.metrics.function import EuclideanMetric, FunctionMetric
+from land.metrics.function import EuclideanMetric, FunctionMetric, PullbackMetric
 from land.metrics.learned import DensityMetric, LocalDiagonalMetric, LocalFullMetric
-from land.metrics.pullback import PullbackMetric
 
 # The metrics that estimators learn, by the words for them.
 KINDS: dict[str, Any] = {

@@ -147,22 +147,9 @@ class Metric(abc.ABC):
     def host_tensors(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """NumPy twin of `tensor_batch` that neither recompiles nor fills memory."""
         if not len(points):
-            shape = jax.eval_shape(self.tensor_at, jnp.zeros(self.dim)).shape
+            shape = jax.eval_shape(self.tensor_at, np.zeros(self.dim)).shape
             return np.empty((0, *shape))
         return in_blocks(_tensor_batch, device().points, self, points)[0]
-
-    @in_float64
-    def host_jets(
-        self, points: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """NumPy twin of `jet_batch`."""
-        if not len(points):
-            shapes = jax.eval_shape(self.jet_batch, jnp.zeros((1, self.dim)))
-            tensors, slopes, bends = (np.empty((0, *each.shape[1:])) for each in shapes)
-        else:
-            found = in_blocks(_jet_batch, device().points, self, points)
-            tensors, slopes, bends = found
-        return tensors, slopes, bends
 
 
 def derivatives_of(
@@ -187,9 +174,3 @@ def _with_slopes(function: Callable[[jax.Array], Any], points: jax.Array) -> Any
 @jax.jit
 def _tensor_batch(metric: Any, points: jax.Array) -> jax.Array:
     return metric.tensor_batch(points)
-
-
-@jax.jit
-def _jet_batch(metric: Any, points: jax.Array) -> tuple[jax.Array, ...]:
-    jets: tuple[jax.Array, ...] = metric.jet_batch(points)
-    return jets

@@ -17,13 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.metrics.table import Factors
-from land.metrics.tensors import along, columns
+from land.metrics.tensors import FEW_DIMENSIONS, along, columns
 
 Array = NDArray[np.float64]
 
-# Up to this many dimensions slopes come from higher moments; above it, columns for
-# D + 1 times as many moments cost more than automatic differentiation.
-FEW_DIMENSIONS = 6
 # Data are padded to a multiple of this, so that similar sizes share a compilation.
 _PADDING = 64
 

@@ -14,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-# Up to this many dimensions elimination for all matrices at once is faster.
-_FEW = 6
+# Up to this many dimensions matrices are small: they are eliminated all at once, sums
+# over data have closed derivatives (columns for D + 1 times as many moments), and the
+# systems of Newton's method have few unknowns. In more, other ways are faster.
+FEW_DIMENSIONS = 6
 
 
 def lower(tensors: Any, vectors: Any) -> Any:
@@ -61,21 +63,13 @@ def invert(tensors: Any, vectors: Any) -> Any:
         return np.linalg.inv(np.where(singular[..., None, None], np.nan, tensors))
 
 
-def product(left: Any, right: Any, full: bool) -> Any:
-    """Products of JAX tensors; matrix products of tiny matrices are slow there."""
-    if not full:
-        return left * right
-    dim = left.shape[-1]
-    return sum(left[..., :, k, None] * right[..., None, k, :] for k in range(dim))
-
-
 def invert_positive(tensors: Any, shift: Any, full: bool) -> Any:
     """Inverses (T + shift I)^-1 of positive JAX tensors."""
     if not full:
         return 1.0 / (tensors + shift)
     dim = tensors.shape[-1]
     matrices = tensors + shift * jnp.eye(dim)
-    return jnp.linalg.inv(matrices) if dim > _FEW else _eliminate(matrices)
+    return jnp.linalg.inv(matrices) if dim > FEW_DIMENSIONS else _eliminate(matrices)
 
 
 def along(ways: jax.Array, slopes: jax.Array) -> jax.Array:
@@ -108,4 +102,10 @@ def _eliminate(matrices: Any) -> Any:
 @_eliminate.defjvp
 def _eliminate_jvp(primals: Any, tangents: Any) -> Any:
     inverses = _eliminate(primals[0])
-    return inverses, -product(product(inverses, tangents[0], True), inverses, True)
+    return inverses, -_product(_product(inverses, tangents[0]), inverses)
+
+
+def _product(left: Any, right: Any) -> Any:
+    """Products of tiny matrices, for which JAX is slow."""
+    dim = left.shape[-1]
+    return sum(left[..., :, k, None] * right[..., None, k, :] for k in range(dim))
