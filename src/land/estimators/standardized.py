@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from land._validation import check_points
 from land.density.likelihood import Measure
 
 Array = NDArray[np.float64]
@@ -73,8 +74,12 @@ class Standardized(BaseEstimator):
     def around(cls, model: Any, center: ArrayLike, scale: ArrayLike) -> Self:
         """A fitted model of columns that were standardised by hand."""
         made = cls(model)
-        made.estimator_, made.n_features_in_ = model, model.n_features_in_
-        made.center_, made.scale_ = np.asarray(center), np.asarray(scale)
+        made.estimator_, dim = model, model.n_features_in_
+        made.n_features_in_ = dim
+        made.center_ = check_points("center", center, dim, ndim=1)
+        made.scale_ = check_points("scale", scale, dim, ndim=1)
+        if made.scale_.min() <= 0.0:
+            raise ValueError(f"scale must be positive, got {made.scale_.min():g}")
         return made
 
     @_has("score_samples")

@@ -24,7 +24,12 @@ from land._validation import check_points
 from land.estimators.archive import replacing
 from land.estimators.comparison import LEAST_ROWS, Comparison, compare
 from land.metrics import EuclideanMetric
-from land.plotting.figures import line_figure, pairs_figure, plane_figure
+from land.plotting.figures import (
+    line_figure,
+    pairs_figure,
+    plane_figure,
+    single_figure,
+)
 from land.plotting.fits import plot_history, plot_learning
 from land.plotting.sheet import COLORS, Array, components_of, sheet
 
@@ -282,17 +287,11 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
         yield f"Clusters, means and covariances of {words}", draw, None
     samples = partial(_samples, view, X, seed)
     yield f"Samples of the model beside {rows}", samples, None
-    history = partial(_single, plot_history, model)
+    history = partial(single_figure, plot_history, model)
     yield "Mean negative log density against the steps of the fit", history, None
     if getattr(model, "learning_", None):
-        learning = partial(_single, plot_learning, model)
+        learning = partial(single_figure, plot_learning, model)
         yield "Held-out log density of the sigmas and rhos tried", learning, None
-
-
-def _single(plot: Callable[..., Any], model: Any) -> Any:
-    with sheet(1, 1, (5.0, 2.6)) as (figure, axes):
-        plot(model, axes[0, 0])
-    return figure
 
 
 def _samples(view: _View, X: Array, seed: int) -> Any:

@@ -265,7 +265,13 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
     order = np.argsort(-heights)
     above = np.cumsum(weights[order]) / weights.sum()
     rows = np.searchsorted(above, np.asarray(shares))
-    return np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
+    levels = np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
+    if len(levels) < 2:
+        raise ValueError(
+            "the density is high in a few places between the points of the grid only; "
+            "try a larger grid, or standardised columns"
+        )
+    return levels
 
 
 def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
