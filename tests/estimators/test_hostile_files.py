@@ -112,7 +112,11 @@ ARRAYS = {
     "axes": ("mean_", np.zeros((1, 2)), "mean_ must have 1 axes"),
     "type": ("mean_", np.zeros(2, int), "mean_ must hold <f8, got int64"),
     "data": ("metric.data", np.zeros((5, 3)), "metric.data has shape"),
-    "infinite": ("metric.data", np.full((5, 2), np.inf), "malformed header.*data must be finite"),
+    "infinite": (
+        "metric.data",
+        np.full((5, 2), np.inf),
+        "malformed header.*data must be finite",
+    ),
     "empty": ("metric.data", np.zeros((0, 2)), "metric.data has shape"),
     "more": ("other", np.zeros(2), r"unexpected arrays: \['other'\]"),
 }

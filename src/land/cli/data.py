@@ -57,7 +57,9 @@ class Data:
         """F-measure of clusters against the labels, if there are any."""
         if self.labels is None:
             return {}
-        known = np.array([each is not None for each in self.labels])
+        known = np.not_equal(self.labels, None)
+        if not known.any():  # a preview may have left them out
+            return {}
         value = land.f_measure(self.labels[known].tolist(), clusters[known].tolist())
         return {"f_measure": value, "label": self.label_name}
 

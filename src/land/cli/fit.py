@@ -98,7 +98,7 @@ def select(options: argparse.Namespace, console: Console) -> int:
             options.components,
             list(options.sigma),
             estimator=template,
-            labels=data.labels if data.has_labels else None,
+            labels=data.labels,
             criterion=options.criterion,
             held_out=options.held_out,
             n_jobs=options.jobs,

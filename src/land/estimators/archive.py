@@ -1,8 +1,8 @@
 """One file with a JSON header and plain arrays, read without trusting it.
 
-The file is an archive of arrays, as `numpy.savez` writes, with a ``header.json``. Nothing
-is compressed, so no member is larger than the file; nothing is pickled, so nothing is
-executed; nothing is extracted, so names of members lead nowhere.
+The file is an archive of arrays as `numpy.savez` writes it, with a ``header.json``.
+Nothing is compressed, so no member is larger than the file; nothing is pickled, so
+nothing is executed; nothing is extracted, so names of members lead nowhere.
 """
 
 from __future__ import annotations

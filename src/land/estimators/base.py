@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -217,6 +218,16 @@ def warn_about_points(values: Array, consequence: str, stacklevel: int = 3) -> N
             f"{consequence}; try a larger sigma or rho",
             RuntimeWarning,
             stacklevel=stacklevel,
+        )
+
+
+def warn_unless_converged(converged: bool, max_iter: int) -> None:
+    """Warn that an estimator's `fit`, which calls this, took all of its steps."""
+    if not converged:
+        warnings.warn(
+            f"the fit did not converge within {max_iter} steps; raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=3,
         )
 
 

@@ -13,7 +13,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +23,7 @@ from land.estimators.base import (
     check_init,
     check_parts,
     warn_about_points,
+    warn_unless_converged,
 )
 from land.estimators.scoring import distances_to, spread
 from land.fitting import fit_kmeans, spread_centers
@@ -133,13 +133,7 @@ class RiemannianKMeans(
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if not best.converged:
-            warnings.warn(
-                f"the clusters did not converge within {max_iter} steps; raise "
-                "max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        warn_unless_converged(best.converged, max_iter)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -161,9 +155,9 @@ class RiemannianKMeans(
         That is ``-inertia_`` for the data of the fit. NaN if a log map failed.
         """
         squares = self._distances(X, "the score is NaN").min(axis=1) ** 2
-        weights = np.ones(len(squares))
-        if sample_weight is not None:
-            weights = check_points("sample_weight", sample_weight)
+        if sample_weight is None:
+            return -float(squares.sum())
+        weights = check_points("sample_weight", sample_weight)
         if weights.shape != squares.shape:
             raise ValueError(
                 f"sample_weight must have shape {squares.shape}, got {weights.shape}"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
-from land.estimators.base import RiemannianEstimator, warn_about_points
+from land.estimators.base import (
+    RiemannianEstimator,
+    warn_about_points,
+    warn_unless_converged,
+)
 from land.estimators.scoring import arrivals_from, in_chunks, tangents_at
 from land.fitting import fit_principal, normal_frame
 
@@ -113,13 +115,7 @@ class GeodesicPCA(
         self.n_components_ = count
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        if not found.converged:
-            warnings.warn(
-                f"the fit did not converge within {self.max_iter} steps; raise "
-                "max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        warn_unless_converged(found.converged, limits[0])
         return self
 
     def transform(self, X: ArrayLike) -> Array:

@@ -22,7 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_points
 from land.estimators.archive import replacing
-from land.estimators.comparison import LEAST_ROWS, Comparison, compare
+from land.estimators.held_out import (
+    LEAST_ROWS,
+    Comparison,
+    compare,
+    mean_and_error,
+)
 from land.metrics import EuclideanMetric
 from land.plotting.figures import (
     line_figure,
@@ -193,7 +198,7 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
     rows: list[list] = []
     for entry in entries:
         ahead = "" if entry is entries[0] else _signed(*entry.ahead_of(entries[0]))
-        shown = _signed(entry.mean, entry.stderr, "")
+        shown = _signed(*mean_and_error(entry.values), "")
         rows.append([entry.name, entry.note, shown, ahead, f"{entry.seconds:.2g} s"])
     header = ("model", "", "log density", "ahead of LAND", "fit")
     yield f"<h2>Comparison</h2>{_table(header, rows)}"
