@@ -126,7 +126,7 @@ def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
 def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
     plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
     contours: Any = plotting.plot_density(model, ax, grid=GRID)
-    shares = "density (95 % to 10 % of the probability)"
+    shares = "density (95 % to 5 % of the probability)"
     ax.fill([], [], color=contours.cmap(0.5), label=shares)
     # One colour: the order of components differs from model to model.
     look: Any = {"color": COLORS[1]}

@@ -35,8 +35,6 @@ from land.plotting.sheet import (
 _FAINTEST = 0.05
 # Dimensions at most; more panels than theirs would be too small to read.
 MOST_SHOWN = 8
-# Inches of a panel, and of the legend below.
-_PANEL, _LEGEND = (2.3, 2.1), 0.5
 
 
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
@@ -181,12 +179,12 @@ def plot_pairs(
     if len(labels) != dim:
         raise ValueError(f"names must have {dim} entries, got {len(labels)}")
     pairs = list(combinations(shown, 2))
-    # For up to eight dimensions one of these leaves no panel empty.
+    # For up to eight dimensions one of these leaves no place empty.
     across = next((n for n in (3, 4, 5) if len(pairs) % n == 0), 1)
     down = len(pairs) // across
     if figure is None:
         figure = plt.figure(layout="constrained")
-    figure.set_size_inches(across * _PANEL[0], down * _PANEL[1] + _LEGEND)
+    figure.set_size_inches(2.3 * across, 2.1 * down + 0.5)  # of the legend
     panels = figure.subplots(down, across, squeeze=False).ravel()
     clusters = _clusters(model, points)
     for ax, pair in zip(panels, pairs, strict=True):

@@ -42,8 +42,8 @@ from land.plotting.sheet import COLORS, Array, components_of, sheet
 _MOST_POINTS = 500
 # Points of the density along each axis: splines between them look smooth.
 _GRID = 50
-# Columns of pairs of clusters, and of samples: six panels, and three rows.
-_PAIRED, _SAMPLED = 4, 3
+# Columns at most that are drawn in pairs.
+_SHOWN = 3
 _PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
 _STYLE = """
 :root { color-scheme: light dark; --soft: #8882; --line: #8888; }
@@ -286,7 +286,7 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
         draw = partial(plane_figure, view, "responsibilities", points, _GRID)
         yield f"Geodesics from the means to {rows}, by component", draw, hover
     else:
-        shown = range(min(dim, _PAIRED))
+        shown = range(min(dim, _SHOWN))
         draw = partial(pairs_figure, view, points, shown)
         words = f"{rows} in pairs of the first {len(shown)} columns"
         yield f"Clusters, means and covariances of {words}", draw, None
@@ -302,7 +302,7 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
 def _samples(view: _View, X: Array, seed: int) -> Any:
     """Data on the left, as many draws on the right; a row for each pair of columns."""
     drawn = view.model.sample(len(X), seed)[0] * view.scale + view.center
-    first = range(min(X.shape[1], _SAMPLED))
+    first = range(min(X.shape[1], _SHOWN))
     pairs: list = list(combinations(first, 2)) or [(0,)]
     size, shared = (3.0, 2.4), {"sharex": "row", "sharey": "row"}
     with sheet(len(pairs), 2, size, **shared) as (figure, axes):
@@ -351,11 +351,8 @@ def _with_titles(svg: str, titles: Iterator[str]) -> str:
 
     def titled(use: re.Match[str]) -> str:
         words = next(titles, None)
-        return (
-            use[0]
-            if words is None
-            else f"{use[1]}><title>{escape(words)}</title></use>"
-        )
+        title = f"{use[1]}><title>{escape(words or '')}</title></use>"
+        return use[0] if words is None else title
 
     return head + found + re.sub(r"(<use [^>]*)/>", titled, points)
 
