@@ -23,7 +23,7 @@ def test_info(cli, result, scaled, scaled_file):
 def test_broken_models(fails, tmp_path):
     (tmp_path / "m").write_bytes(b"no model")
     assert "is not a land model file" in fails("info", tmp_path / "m")
-    assert "check the path" in fails("info", tmp_path / "none")
+    assert "No such file" in fails("info", tmp_path / "none")
 
 
 def test_models_that_are_for_python_only(fails, tmp_path):

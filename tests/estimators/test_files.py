@@ -92,6 +92,13 @@ def test_every_attribute_survives(name, request, tmp_path):
             assert type(getattr(loaded, attribute)) is type(value), attribute
 
 
+def test_what_was_learned_from_is_not_kept(flat, tmp_path):
+    model = copy.copy(flat)
+    model.learning_ = [{"sigma": 1.0}]
+    model.save(tmp_path / "model")
+    assert not hasattr(land.load(tmp_path / "model"), "learning_")
+
+
 def test_history_survives(arc_model, file):
     loaded = land.load(file)
     assert len(loaded.history_) == len(arc_model.history_) > 1

@@ -1,18 +1,18 @@
 """Model files: fitted estimators as plain arrays and JSON, never pickle.
 
-The tables below list each stored attribute once, with its shape and type. A new
-attribute takes one line.
+The table below lists each stored attribute once. Checksums tell whether a file is
+damaged; that its numbers make a model is not checked again.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -39,64 +39,34 @@ from land.metrics import KINDS, EuclideanMetric, Metric
 FORMAT, VERSION = "land-model", 3
 
 
-class Field(NamedTuple):
-    """Shape and type of an array.
-
-    Letters of the shape are sizes that all fields share: D dimensions, K components,
-    N rows, R rows of the metric. Without letters it is a number.
-    """
-
-    shape: str = ""
-    dtype: str = "<f8"
-
-
-_COUNT, _FLAG = Field("", "<i8"), Field("", "|b1")
-_FIT = {"n_features_in_": _COUNT, "n_iter_": _COUNT, "converged_": _FLAG}
-_DENSITY = {
-    **_FIT,
-    "interrupted_": _FLAG,
-    "objective_": Field(),
-    "geometry_gain_": Field(),
-    "n_failed_log_maps_": _COUNT,
-    "n_log_maps_": _COUNT,
+_FIT = ("n_features_in_", "n_iter_", "converged_")
+_DENSITY = (
+    *_FIT,
+    *("interrupted_", "objective_", "geometry_gain_"),
+    *("n_failed_log_maps_", "n_log_maps_"),
+)
+FIELDS: dict[type[RiemannianEstimator], tuple[str, ...]] = {
+    LAND: (
+        *_DENSITY,
+        *("mean_", "covariance_", "precision_"),
+        *("log_constant_", "log_constant_stderr_", "effective_samples_"),
+    ),
+    LANDMixture: (
+        *_DENSITY,
+        *("weights_", "means_", "covariances_", "precisions_"),
+        *("log_constants_", "log_constants_stderr_"),
+    ),
+    RiemannianKMeans: (*_FIT, "cluster_centers_", "labels_", "inertia_"),
+    GeodesicPCA: (
+        *_FIT,
+        *("mean_", "components_", "n_components_"),
+        *("explained_variance_", "explained_variance_ratio_"),
+    ),
 }
-FIELDS: dict[type[RiemannianEstimator], dict[str, Field]] = {
-    LAND: {
-        **_DENSITY,
-        "mean_": Field("D"),
-        "covariance_": Field("DD"),
-        "precision_": Field("DD"),
-        "log_constant_": Field(),
-        "log_constant_stderr_": Field(),
-        "effective_samples_": Field(),
-    },
-    LANDMixture: {
-        **_DENSITY,
-        "weights_": Field("K"),
-        "means_": Field("KD"),
-        "covariances_": Field("KDD"),
-        "precisions_": Field("KDD"),
-        "log_constants_": Field("K"),
-        "log_constants_stderr_": Field("K"),
-    },
-    RiemannianKMeans: {
-        **_FIT,
-        "cluster_centers_": Field("KD"),
-        "labels_": Field("N", "<i4"),
-        "inertia_": Field(),
-    },
-    GeodesicPCA: {
-        **_FIT,
-        "mean_": Field("D"),
-        "components_": Field("KD"),
-        "explained_variance_": Field("K"),
-        "explained_variance_ratio_": Field("K"),
-        "n_components_": _COUNT,
-    },
-}
-_METRIC = {"metric.data": Field("RD"), "metric.sigma": Field(), "metric.rho": Field()}
-# Attributes that have entries of their own in the header, or are made anew.
+_METRIC = ("metric.data", "metric.sigma", "metric.rho")
+# Attributes that have entries of their own in the header, or are not kept.
 _ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_")
+_ELSEWHERE += ("learning_",)
 # Parameters that mean nothing in another process.
 _NOT_STORED = ("callback", "n_jobs")
 _CLASSES = {each.__name__: each for each in FIELDS}
@@ -121,10 +91,7 @@ def save(
         f"{name} has attributes that model files do not know: {sorted(unknown)}; "
         "remove them, or add them to land.estimators.files",
     )
-    arrays = {
-        each: np.asarray(getattr(model, each), dtype=field.dtype)
-        for each, field in fields.items()
-    }
+    arrays = {each: np.asarray(getattr(model, each)) for each in fields}
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None  # a generator has moved on since the fit
@@ -211,11 +178,10 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
     parameters = dict(header["parameters"])
     if kind is LANDMixture:
         parameters.pop("optimizer", None)  # earlier files have it; it had one value
-    dim = int(arrays["n_features_in_"])
     fitted: dict[str, Any] = {
         # Arrays stay arrays, numbers become Python's, as a fit leaves them.
         name: array if array.ndim else array.item()
-        for name, array in _take(arrays, FIELDS[kind], {"D": dim}).items()
+        for name, array in zip(FIELDS[kind], _take(arrays, FIELDS[kind]), strict=True)
     }
     if issubclass(kind, RiemannianDensity):
         fitted["history_"] = [
@@ -251,21 +217,11 @@ def _kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
     return _CLASSES[name]
 
 
-def _take(arrays: Arrays, fields: Mapping[str, Field], sizes: dict[str, int]) -> Arrays:
-    """Take the fields out of `arrays`; refuse what does not match them."""
-    for name, (letters, dtype) in fields.items():
+def _take(arrays: Arrays, names: Sequence[str]) -> list[np.ndarray]:
+    """Take the arrays of these names out of `arrays`."""
+    for name in names:
         require(name in arrays, f"it has no {name}")
-        value = arrays[name]
-        shape = value.shape
-        require(value.dtype == dtype, f"{name} must hold {dtype}, got {value.dtype}")
-        axes = len(letters)
-        require(len(shape) == axes, f"{name} must have {axes} axes, got shape {shape}")
-        good = all(
-            sizes.setdefault(letter, size) == size > 0
-            for letter, size in zip(letters, shape, strict=True)
-        )
-        require(good, f"{name} has shape {shape}, which does not go with the others")
-    return {name: arrays.pop(name) for name in fields}
+    return [arrays.pop(name) for name in names]
 
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
@@ -286,15 +242,15 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
 
 def _metric(packed: dict, arrays: Arrays, fitted: dict, given: Any) -> Metric:
     """The metric of an entry in the header, or the one given if they agree."""
-    kind, dim = packed["kind"], fitted["n_features_in_"]
+    kind = packed["kind"]
     if kind == "given" and not packed["learned"]:
         return _check_given(given, arrays.pop("metric.tensors"), _means(fitted))
     require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
-        return EuclideanMetric(dim)
+        return EuclideanMetric(fitted["n_features_in_"])
     kinds = {each.__name__: each for each in KINDS.values()}
     require(kind in kinds, f"it has an unknown metric, {kind!r}")
-    data, sigma, rho = _take(arrays, _METRIC, {"D": dim}).values()
+    data, sigma, rho = _take(arrays, _METRIC)
     metric = kinds[kind](data, sigma.item(), rho.item())
     return metric.tabulated() if packed["table"] else metric
 
