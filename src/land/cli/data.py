@@ -57,7 +57,7 @@ class Data:
         """F-measure of clusters against the labels, if there are any."""
         if self.labels is None:
             return {}
-        known = np.not_equal(self.labels, None)
+        known = np.array([each is not None for each in self.labels])
         if not known.any():  # a preview may have left them out
             return {}
         value = land.f_measure(self.labels[known].tolist(), clusters[known].tolist())

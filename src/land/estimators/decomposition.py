@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from land.fitting import fit_principal, normal_frame
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class GeodesicPCA(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, RiemannianEstimator
 ):
@@ -75,25 +77,14 @@ class GeodesicPCA(
     (60, 2)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        sigma: float | str = "auto",
-        rho: float | str = "auto",
-        metric: Any = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sigma = sigma
-        self.rho = rho
-        self.metric = metric
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Find the components of the rows of `X`, (N, D); `y` is ignored."""

@@ -64,9 +64,11 @@ FIELDS: dict[type[RiemannianEstimator], tuple[str, ...]] = {
     ),
 }
 _METRIC = ("metric.data", "metric.sigma", "metric.rho")
-# Attributes that have entries of their own in the header, or are not kept.
-_ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_")
-_ELSEWHERE += ("learning_",)
+# Attributes that have entries of their own in the header, and one that is not kept.
+_ELSEWHERE = (
+    *("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_"),
+    "learning_",
+)
 # Parameters that mean nothing in another process.
 _NOT_STORED = ("callback", "n_jobs")
 _CLASSES = {each.__name__: each for each in FIELDS}
@@ -149,7 +151,7 @@ def load(
     if "scale" not in extra:
         return model
     try:
-        return Standardized.around(model, extra.get("center"), extra["scale"])
+        return Standardized.around(model, extra.get("center", ()), extra["scale"])
     except ValueError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
 
@@ -199,7 +201,8 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
     if header["feature_names"]:
         fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
     model = kind(**parameters)
-    vars(model).update(fitted)
+    for name, value in fitted.items():
+        setattr(model, name, value)
     return model, dict(header["extra"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ def _has(name: str) -> Callable[[Method], Method]:
     return decorator
 
 
+@dataclass(eq=False, repr=False)
 class Standardized(BaseEstimator):
     """A model fitted to columns of mean 0 and variance 1, for data in any units.
 
@@ -57,8 +59,7 @@ class Standardized(BaseEstimator):
     (60,)
     """
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    estimator: Any
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Standardise the columns of `X`, (N, D), and fit the model to them."""

@@ -66,8 +66,7 @@ def plot_covariance(
     -------
     list of Line2D
         A closed curve for each component and number of standard deviations, the latter
-        varying faster, with gaps where a geodesic could not be computed. The first of
-        each component has a label.
+        varying faster, with gaps where a geodesic failed.
     """
     ax, parts = axes(ax), components_of(model, 2)
     radii = check_points("n_std", np.atleast_1d(np.asarray(n_std)), ndim=1)
@@ -101,15 +100,14 @@ def plot_responsibilities(
     X : array_like of shape (n, 2)
         The data.
     max_curves : int
-        Of more curves than that, some are chosen, always the same ones.
+        Of more curves than that, some are chosen.
     ax, **style
         See `land.plotting`; of `LineCollection`.
 
     Returns
     -------
     list of LineCollection
-        One for each component, in its colour, with the responsibilities as alpha.
-        Without curves below a responsibility of 0.05, and those that failed.
+        One for each component, with the responsibilities above 0.05 as alpha.
     """
     ax, parts = axes(ax), components_of(model, 2)
     count = check_count("max_curves", max_curves)
