@@ -100,7 +100,6 @@ def select(options: argparse.Namespace, console: Console) -> int:
             estimator=template,
             labels=data.labels,
             criterion=options.criterion,
-            held_out=options.held_out,
             n_jobs=options.jobs,
             random_state=options.seed,
             verbose=not console.quiet,

@@ -112,7 +112,7 @@ def _read_binary(content: bytes, kind: str, options: Any) -> pd.DataFrame:
 
     stream = io.BytesIO(content)
     if kind in (".npy", ".npz"):
-        return _from_arrays(np.load(stream, allow_pickle=False), options.array)
+        return _from_arrays(np.load(stream, allow_pickle=False))
     if kind != ".xlsx":
         return pd.read_parquet(stream)
     header = None if options.header is False else 0
@@ -120,17 +120,15 @@ def _read_binary(content: bytes, kind: str, options: Any) -> pd.DataFrame:
     return table if header == 0 else _numbered(table)
 
 
-def _from_arrays(loaded: Any, wanted: str | None) -> pd.DataFrame:
-    """The array that is wanted, or X, or the only matrix, and arrays of labels."""
+def _from_arrays(loaded: Any) -> pd.DataFrame:
+    """The array X, or the only one of two axes, and arrays of as many labels."""
     import pandas as pd
 
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    matrices = [name for name in arrays if arrays[name].ndim == 2] or list(arrays)
-    name = wanted or ("X" if "X" in arrays or len(matrices) > 1 else matrices[0])
+    matrices = [name for name in arrays if arrays[name].ndim == 2]
+    name = "X" if "X" in arrays or len(matrices) != 1 else matrices[0]
     if name not in arrays:
-        raise ValueError(
-            f"choose one of its arrays, {', '.join(arrays)}, with --array NAME"
-        )
+        raise ValueError(f"one of its arrays must be X, got {', '.join(arrays)}")
     array = arrays.pop(name)
     if array.ndim not in (1, 2):
         raise ValueError(

@@ -119,7 +119,7 @@ def load(
 ) -> LAND | LANDMixture | RiemannianKMeans | GeodesicPCA | Standardized:
     """Read a model from a file that `save` has written.
 
-    Nothing in the file is executed; anything unexpected in it is refused. A model of
+    Nothing in the file is executed; damaged files are refused. A model of
     ``land fit --standardize`` comes back as a `Standardized` one.
 
     The model scores, predicts and samples as the one that was saved, bit for bit. Its
