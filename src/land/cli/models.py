@@ -19,7 +19,7 @@ from land.cli.tables import FIGURES, TABLES, check_output, text_table, write_tab
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import information_criteria
 from land.estimators.files import load_with_extra
-from land.estimators.standardized import Standardized
+from land.estimators.standardized import Parts, Standardized, parts_of
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,10 @@ class StoredModel:
         """The model for points of the table."""
         return Standardized.around(self.model, self.center, self.scale)
 
-    def means(self) -> np.ndarray:
-        """Means in the units of the table, (K, D)."""
-        names = ("mean_", "means_", "cluster_centers_")
-        return np.atleast_2d(self._first_of(*names)) * self.scale + self.center
-
-    def covariances(self) -> np.ndarray | None:
-        """Covariances in the units of the table, (K, D, D), if there are any."""
-        stored = self._first_of("covariance_", "covariances_")
-        if stored is None:
-            return None
-        dim = len(self.columns)
-        return stored.reshape(-1, dim, dim) * np.outer(self.scale, self.scale)
+    @property
+    def parts(self) -> Parts:
+        """Means and covariances in the units of the table."""
+        return parts_of(self.model).in_units(self.center, self.scale)
 
     def save(self, path: Path) -> None:
         """Write the model; if that fails, where it will not be lost."""
@@ -88,7 +80,7 @@ class StoredModel:
 
     def summary(self) -> dict[str, Any]:
         """What there is to know about the model."""
-        model, means, landmarks = self.model, self.means(), self.model.metric_.landmarks
+        model, parts, landmarks = self.model, self.parts, self.model.metric_.landmarks
         kept = "method volume reference covariance_type"
         fitted = "sigma rho geometry_gain converged interrupted n_log_maps"
         fitted += " n_failed_log_maps"
@@ -99,7 +91,7 @@ class StoredModel:
             density = float(-model.objective_ - self.log_scale)
         return {
             "class": type(model).__name__,
-            "components": len(means),
+            "components": len(parts.means),
             "columns": self.columns,
             "label": self.label,
             "standardized": self.standardized,
@@ -109,17 +101,11 @@ class StoredModel:
             **{name: getattr(model, f"{name}_", None) for name in fitted.split()},
             "parameters": getattr(model, "n_parameters_", None),
             "steps": model.n_iter_,
-            "objective": self._first_of("objective_", "inertia_"),
+            "objective": getattr(model, "objective_", getattr(model, "inertia_", None)),
             "mean_log_density": density,
-            "weights": getattr(model, "weights_", np.full(len(means), 1 / len(means))),
-            "means": means,
-            "covariances": self.covariances(),
+            **parts._asdict(),
             "health": getattr(model, "health_", []),
         }
-
-    def _first_of(self, *names: str) -> Any:
-        known = [name for name in names if hasattr(self.model, name)]
-        return getattr(self.model, known[0]) if known else None
 
 
 def new_model(model: Any, data: Data, options: Any) -> StoredModel:
@@ -183,7 +169,7 @@ def score(options: argparse.Namespace, console: Console) -> int:
 def predict(options: argparse.Namespace, console: Console) -> int:
     """Clusters of rows, with responsibilities if there are any."""
     stored, data = read_for_model(options, console)
-    model, count = stored.in_units(), len(stored.means())
+    model, count = stored.in_units(), len(stored.parts.means)
     shares = np.ones((len(data.X), 1))  # of the only component
     with console.working(f"assigning {len(data.X)} rows"):
         if hasattr(model, "predict_proba"):
@@ -209,7 +195,7 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     with console.working(f"drawing {options.number} points"):
         points, components = stored.in_units().sample(options.number, options.seed)
     columns = dict(zip(stored.columns, points.T, strict=True))
-    if len(stored.means()) > 1:
+    if len(stored.parts.means) > 1:
         columns["component_" if "component" in columns else "component"] = components
     n = len(points)
     return _deliver(options, console, columns, {"points": n}, f"{n} points", "")

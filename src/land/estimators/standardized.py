@@ -1,11 +1,11 @@
-"""Models of standardised columns that take and give points in the data's own units."""
+"""Models of standardised columns, and parts of models, in the data's own units."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,49 @@ from land.density.likelihood import Measure
 
 Array = NDArray[np.float64]
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Parts(NamedTuple):
+    """Weights (K,), means (K, D) and covariances (K, D, D), None for clusters."""
+
+    weights: Array
+    means: Array
+    covariances: Array | None
+
+    def in_units(self, center: Array, scale: Array) -> Parts:
+        """The same for ``center + scale * x``, where these are for x."""
+        covariances = self.covariances
+        if covariances is not None:
+            covariances = covariances * np.outer(scale, scale)
+        return Parts(self.weights, self.means * scale + center, covariances)
+
+
+def parts_of(model: Any) -> Parts:
+    """The parts of a fitted model of this package, or of a GaussianMixture."""
+    names = ("means_", "mean_", "cluster_centers_")
+    found = [getattr(model, name) for name in names if hasattr(model, name)]
+    if not found:
+        raise ValueError(
+            f"model must be fitted and have means, got {type(model).__name__} without"
+        )
+    means = np.atleast_2d(found[0])
+    weights = getattr(model, "weights_", np.full(len(means), 1.0 / len(means)))
+    return Parts(weights, means, _covariances(model, *means.shape))
+
+
+def _covariances(model: Any, count: int, dim: int) -> Array | None:
+    """Covariance matrices (K, D, D); scikit-learn has four ways to store them."""
+    if hasattr(model, "covariance_"):
+        return np.asarray(model.covariance_)[None]
+    if not hasattr(model, "covariances_"):
+        return None
+    stored = np.asarray(model.covariances_)
+    kind = "full" if stored.ndim == 3 else model.covariance_type
+    if kind == "tied":
+        return np.broadcast_to(stored, (count, dim, dim))
+    if kind == "diag":
+        return stored[:, None, :] * np.eye(dim)
+    return stored[:, None, None] * np.eye(dim) if kind == "spherical" else stored
 
 
 def _has(name: str) -> Callable[[Method], Method]:

@@ -28,6 +28,7 @@ from land.estimators.held_out import (
     compare,
     mean_and_error,
 )
+from land.estimators.standardized import parts_of
 from land.metrics import EuclideanMetric
 from land.plotting.figures import (
     line_figure,
@@ -36,7 +37,7 @@ from land.plotting.figures import (
     single_figure,
 )
 from land.plotting.fits import plot_history, plot_learning
-from land.plotting.sheet import COLORS, Array, components_of, sheet
+from land.plotting.sheet import COLORS, Array, sheet
 
 # Points of a figure at most: more make the file large, and hide each other.
 _MOST_POINTS = 500
@@ -221,10 +222,8 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
 
 
 def _model_section(view: _View) -> Iterator[str]:
-    model, parts = view.model, components_of(view.model)
-    means = parts.means * view.scale + view.center
-    weights = getattr(model, "weights_", np.ones(1))
-    spreads = np.sqrt(np.einsum("kdd->kd", np.asarray(parts.covariances))) * view.scale
+    weights, means, covariances = parts_of(view.model).in_units(view.center, view.scale)
+    spreads = np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
     rows = []
     for k, at in enumerate(zip(means, spreads, strict=True)):
         cells = [f"{m:.4g} ± {s:.2g}" for m, s in zip(*at, strict=True)]
@@ -233,7 +232,7 @@ def _model_section(view: _View) -> Iterator[str]:
     yield '<p class="note">Mean ± standard deviation, as measured at the mean.</p>'
     yield f"<p>{escape('; '.join(_facts(view)))}.</p>"
     yield "<h2>Health of the fit</h2>"
-    yield _list(model.health_) or "<p>Nothing to object to.</p>"
+    yield _list(view.model.health_) or "<p>Nothing to object to.</p>"
 
 
 def _facts(view: _View) -> Iterator[str]:
@@ -277,7 +276,7 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
     elif dim == 2:
         draw = partial(plane_figure, view, "density", points, _GRID)
         yield f"Density, means and covariances over {rows}", draw, None
-        count = len(components_of(model).means)
+        count = len(parts_of(model).means)
         shares = model.predict_proba(points) if count > 1 else np.ones((len(X), 1))
         hover = [
             f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
