@@ -93,7 +93,7 @@ def test_more_than_two_columns(cli, fails, solid, tmp_path):
     for kind in ([], ["--kind", "view3d"]):
         assert cli("plot", solid, "-o", tmp_path / "f.png", *kind).code == 0
     message = fails("plot", solid, "-o", tmp_path / "f.png", "--kind", "density")
-    assert "3 column(s) has no --kind density; use --kind pairs, view3d or" in message
+    assert "must have 2 dimensions to be drawn, got 3; see plot_pairs" in message
 
 
 def test_every_pair_has_a_panel_in_the_units_of_the_table(in_feet):
@@ -116,7 +116,7 @@ def test_marks_in_space_have_the_units_of_the_table(in_feet):
 
 def test_two_columns_are_no_space(fails, one_file, tmp_path):
     message = fails("plot", one_file, "-o", tmp_path / "f.png", "--kind", "view3d")
-    assert "2 column(s) has no --kind view3d" in message
+    assert "dimensions must be different columns of X, which has 2" in message
 
 
 def test_clusters_without_density(arc_points):
@@ -308,5 +308,5 @@ def test_one_column_is_drawn_in_its_units(tmp_path):
     assert share * ax.get_ylim()[1] * per_unit == pytest.approx(top)
     labels = [float(text.get_text()) for text in ax.get_xticklabels()]
     assert 35 < min(labels) < 50 < max(labels) < 65
-    with pytest.raises(ValueError, match="use --kind density or history"):
+    with pytest.raises(ValueError, match="dimensions must be 2 to 8 of 1 columns"):
         model_figure(stored, "pairs", 60)

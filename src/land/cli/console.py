@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
+# As shells have them: 128 and the number of the signal.
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 # Seconds between two lines of a log: it looks alive, and stays short.

@@ -24,7 +24,7 @@ from land.estimators.clustering import f_measure
 from land.estimators.density import information_criteria
 from land.estimators.held_out import try_out
 from land.estimators.mixture import LANDMixture
-from land.estimators.scoring import check_n_jobs, spread
+from land.estimators.scoring import spread
 
 Array = NDArray[np.float64]
 Criterion = Literal["bic", "aic", "held_out"]
@@ -160,9 +160,6 @@ def select(
         )
     template = clone(estimator or LANDMixture()).set_params(**parameters)
     check_choice("criterion", criterion)
-    if not isinstance(held_out, (bool, np.bool_)):
-        raise ValueError(f"held_out must be True or False, got {held_out!r}")
-    check_n_jobs(n_jobs)
     rows = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if not hasattr(X, "columns"):  # data frames keep the names of their columns
         X = rows

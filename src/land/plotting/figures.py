@@ -24,7 +24,7 @@ from land.plotting.components import (
 )
 from land.plotting.fits import plot_history
 from land.plotting.plane import plot_data, plot_density, plot_metric
-from land.plotting.sheet import LEGEND, component_legend, sheet
+from land.plotting.sheet import LEGEND, check_dimensions, component_legend, sheet
 
 _LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
 # Ratio of extents from which a figure to scale would be a thin line.
@@ -46,7 +46,11 @@ def model_figure(stored: Any, kind: str, grid: int) -> Any:
     dim, points = len(stored.columns), stored.model.metric_.landmarks
     if kind == "history":
         return single_figure(plot_history, stored.model)
-    _check_kind(kind, dim, points)
+    if points is None and (kind != "density" or dim > 2):
+        raise ValueError(
+            "the model's space is flat, so its file has no data to draw; use --kind "
+            "density for two columns, --kind history, or land.plotting"
+        )
     if kind == "density" and dim == 1:
         return line_figure(stored, points, grid)
     if kind == "view3d":
@@ -56,22 +60,6 @@ def model_figure(stored: Any, kind: str, grid: int) -> Any:
     if kind == "pairs":
         return pairs_figure(stored, points, range(min(dim, MOST_SHOWN)))
     return plane_figure(stored, kind, points, grid)
-
-
-def _check_kind(kind: str, dim: int, points: Any) -> None:
-    """Refuse a kind of figure that needs other columns, or data where none are."""
-    if points is None and (kind != "density" or dim > 2):
-        raise ValueError(
-            "the model's space is flat, so its file has no data to draw; use --kind "
-            "density for two columns, --kind history, or land.plotting"
-        )
-    possible = {1: ("density",), 2: ("density", "pairs", "metric", "responsibilities")}
-    words = possible.get(dim, ("pairs", "view3d"))
-    if kind not in words:
-        raise ValueError(
-            f"a model of {dim} column(s) has no --kind {kind}; use --kind "
-            f"{', '.join(words)} or history"
-        )
 
 
 def single_figure(plot: Any, model: Any) -> Any:
@@ -98,6 +86,7 @@ def line_figure(stored: Any, points: Any, grid: int) -> Any:
 def plane_figure(stored: Any, kind: str, points: Any, grid: int) -> Any:
     """The figure of a model of two columns; of a flat one there are no points."""
     model = stored.model
+    check_dimensions(len(stored.columns), 2)
     width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
     to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
     ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7
