@@ -84,9 +84,8 @@ def test_a_stream_that_is_gone_is_no_error(monkeypatch):
 def test_errors_in_one_line():
     assert describe(ValueError("two\n  lines")) == "two lines"
     missing = FileNotFoundError(2, "No such file or directory", "a.csv")
-    assert describe(missing) == "a.csv: No such file or directory; check the path"
+    assert describe(missing) == "a.csv: No such file or directory"
     assert "--traceback" in describe(KeyError("x"))
-    assert describe(MemoryError()) == "out of memory; try fewer rows"
 
 
 # The cache.

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import land
-from land.cli import figures
-from land.cli.console import CommandError, Console
-from land.cli.figures import model_figure
+from land.cli import demo
+from land.cli.console import Console
 from land.cli.models import StoredModel, load_model
+from land.plotting.figures import model_figure
 
 
 def load(file):
@@ -93,7 +93,7 @@ def test_more_than_two_columns(cli, fails, solid, tmp_path):
     for kind in ([], ["--kind", "view3d"]):
         assert cli("plot", solid, "-o", tmp_path / "f.png", *kind).code == 0
     message = fails("plot", solid, "-o", tmp_path / "f.png", "--kind", "density")
-    assert "3 columns; --kind density needs 2, use --kind pairs or view3d" in message
+    assert "must have 2 dimensions to be drawn, got 3; see plot_pairs" in message
 
 
 def test_every_pair_has_a_panel_in_the_units_of_the_table(in_feet):
@@ -116,7 +116,7 @@ def test_marks_in_space_have_the_units_of_the_table(in_feet):
 
 def test_two_columns_are_no_space(fails, one_file, tmp_path):
     message = fails("plot", one_file, "-o", tmp_path / "f.png", "--kind", "view3d")
-    assert "has 2 columns; --kind view3d needs 3 or more" in message
+    assert "dimensions must be different columns of X, which has 2" in message
 
 
 def test_clusters_without_density(arc_points):
@@ -131,7 +131,7 @@ def test_clusters_without_density(arc_points):
 
 
 def test_more_columns_than_pairs_have_room_for():
-    """The first six of them, in fifteen panels."""
+    """The first eight of them, in 28 panels."""
     points = np.random.default_rng(0).normal(size=(10, 9))
     metric = land.metrics.LocalDiagonalMetric(points, 5.0, 1.0)
     model = SimpleNamespace(mean_=np.zeros(9), metric_=metric)
@@ -139,8 +139,8 @@ def test_more_columns_than_pairs_have_room_for():
     stored = StoredModel(model, columns, None, np.zeros(9), np.ones(9))
     figure = model_figure(stored, "pairs", 5)
     names = [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes]
-    assert len(names) == 15
-    assert names[-1] == ("c4", "c5")
+    assert len(names) == 28
+    assert names[-1] == ("c6", "c7")
 
 
 def test_flat_models_have_no_data_to_draw(cli, fails, tmp_path, one_file):
@@ -155,15 +155,6 @@ def test_flat_models_have_no_data_to_draw(cli, fails, tmp_path, one_file):
     for kind in ("pairs", "metric"):
         message = fails("plot", tmp_path / "m", "-o", figure, "--kind", kind)
         assert "has no data to draw; use --kind density" in message
-
-
-def test_a_lattice_that_is_too_coarse(fails, one_file, tmp_path, monkeypatch):
-    def plot_density(*args, **options):
-        raise ValueError("Filled contours require at least 2 levels.")
-
-    monkeypatch.setattr("land.plotting.figures.plot_density", plot_density)
-    message = fails("plot", one_file, "-o", tmp_path / "f.png", "--grid", 2)
-    assert "try a larger --grid" in message
 
 
 def test_axes_of_very_different_extent(one_file, arc_points):
@@ -195,12 +186,12 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
 def _light_demo(monkeypatch):
     """The demonstration with far fewer data and effort than the real one."""
     for name, value in {"ROWS": 60, "SAMPLES": 100, "GRID": 5}.items():
-        monkeypatch.setattr(figures, name, value)
+        monkeypatch.setattr(demo, name, value)
     cases = [
         case._replace(n_components=1, sigma=1.0, rho=1.0)
-        for case in figures.builtin_cases(0)
+        for case in demo.builtin_cases(0)
     ]
-    monkeypatch.setattr(figures, "builtin_cases", lambda seed: cases)
+    monkeypatch.setattr(demo, "builtin_cases", lambda seed: cases)
 
 
 @pytest.mark.usefixtures("_light_demo")
@@ -317,5 +308,5 @@ def test_one_column_is_drawn_in_its_units(tmp_path):
     assert share * ax.get_ylim()[1] * per_unit == pytest.approx(top)
     labels = [float(text.get_text()) for text in ax.get_xticklabels()]
     assert 35 < min(labels) < 50 < max(labels) < 65
-    with pytest.raises(CommandError, match="one column"):
+    with pytest.raises(ValueError, match="dimensions must be 2 to 8 of 1 columns"):
         model_figure(stored, "pairs", 60)

@@ -56,7 +56,9 @@ def test_what_failed_is_nan(arc, monkeypatch):
         lambda *args, **options: land.log_map(*args, max_iter=1, **options),
     )
     metric = LocalDiagonalMetric(arc, sigma=0.3, rho=0.01)
-    with pytest.warns(RuntimeWarning, match=r"of 10 geodesics did not converge"):
+    with pytest.warns(
+        RuntimeWarning, match=r"of 10 points did not converge: their distances"
+    ):
         found = land.pairwise_distances(metric, arc[:5])
     assert np.isnan(found).any()
     np.testing.assert_array_equal(found, found.T)

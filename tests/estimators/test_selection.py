@@ -369,7 +369,6 @@ def test_without_pandas(pair, monkeypatch):
         ({"estimator": land.LANDMixture}, "estimator must be an instance of"),
         ({"criterion": "silhouette"}, "criterion must be 'bic', 'aic' or 'held"),
         ({"criterion": None}, "criterion must be .*, got None"),
-        ({"held_out": 0.3}, "held_out must be True or False"),
         ({"held_out": True, "test_size": 1.0}, "'test_size' parameter"),
         ({"held_out": True, "test_size": 0.99}, "train set will be empty"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),

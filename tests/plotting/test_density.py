@@ -76,7 +76,7 @@ def test_default_levels_enclose_shares_of_the_mass():
     density = np.exp(-0.5 * squares)
     levels = enclosing_levels(np.ma.array(density), density)
     # The mass of a normal distribution in the plane outside radius r is exp(-r^2/2).
-    np.testing.assert_allclose(levels, 1.0 - np.array(SHARES), atol=2e-3)
+    np.testing.assert_allclose(levels, 1.0 - SHARES, atol=2e-3)
 
 
 def test_no_density_anywhere_is_said_plainly():
@@ -109,7 +109,7 @@ def test_the_colour_bar_says_which_density(arc_model):
     bar = figure.axes[1]
     assert "density with respect to the metric's volume" in bar.get_ylabel()
     shown = {text.get_text() for text in bar.get_yticklabels()}
-    assert {"95 %", "10 %"} <= shown
+    assert {"95 %", "5 %"} <= shown
     np.testing.assert_array_equal(contours.colorbar.get_ticks(), contours.levels)
 
 

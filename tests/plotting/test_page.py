@@ -8,7 +8,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import train_test_split
 
 import land
-from land.estimators.comparison import Comparison, Entry, compare
+from land.estimators.held_out import Comparison, Entry, compare
 
 QUICK = {"n_samples": 200, "tol": 0.01, "random_state": 0}
 VOID = {"meta", "br"}

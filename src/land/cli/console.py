@@ -11,16 +11,12 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
+# As shells have them: 128 and the number of the signal.
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 # Seconds between two lines of a log: it looks alive, and stays short.
 PAUSE = 0.5
 
-_REMEDIES: dict[type[BaseException], str] = {
-    FileNotFoundError: "; check the path",
-    PermissionError: "; choose a place that you may use",
-    IsADirectoryError: "; name a file, not a folder",
-}
 _NEEDED_FOR = {
     "matplotlib": "figures need it: pip install 'land[plot]'",
     "pandas": "tables need it: pip install 'land[cli]'",
@@ -139,15 +135,12 @@ def describe(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}{_REMEDIES.get(type(error), '')}"
+        return f"{where}{error.strerror}"
     if isinstance(error, ModuleNotFoundError):
         missing = (error.name or "").split(".")[0]
         return f"{text}; {_NEEDED_FOR.get(missing, 'install it, or land again')}"
-    if isinstance(error, MemoryError):
-        return "out of memory; try fewer rows"
-    if isinstance(
-        error, (CommandError, ValueError, RuntimeError, OSError, ImportError)
-    ):
+    expected = (CommandError, ValueError, RuntimeError, OSError, ImportError)
+    if isinstance(error, expected):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text}; --traceback shows more"
 

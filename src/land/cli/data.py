@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 
 import land
 from land.cli.console import CommandError, Console, UsageError
-from land.cli.tables import is_numeric, read_table, to_numbers
+from land.cli.tables import is_numeric, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 SHOWN = 6
 # Ratio of spreads above which the narrower column hardly counts in distances.
 _UNEQUAL = 20.0
-# Decimal sign and sign between thousands, other than the usual ones.
-_READINGS = {
-    "--thousands ,": (".", ","),
-    "--decimal ,": (",", None),
-    "--decimal , --thousands .": (",", "."),
-}
 
 
 @dataclass(frozen=True)
@@ -35,7 +28,7 @@ class Data:
     """A matrix X (n, D) of numbers, and what belongs to its columns and rows.
 
     `rows` are numbers of rows of the file, from one. `labels` is the column kept aside,
-    if there is one, with None where a label is missing.
+    with None where a label is missing; None if there is none at all.
     """
 
     X: np.ndarray
@@ -60,16 +53,13 @@ class Data:
             columns[self.label_name] = self.labels
         return columns
 
-    @property
-    def has_labels(self) -> bool:
-        """Whether the label of any row is known."""
-        return self.labels is not None and any(each is not None for each in self.labels)
-
     def agreement(self, clusters: np.ndarray) -> dict[str, Any]:
         """F-measure of clusters against the labels, if there are any."""
-        if self.labels is None or not self.has_labels:
+        if self.labels is None:
             return {}
         known = np.array([each is not None for each in self.labels])
+        if not known.any():  # a preview may have left them out
+            return {}
         value = land.f_measure(self.labels[known].tolist(), clusters[known].tolist())
         return {"f_measure": value, "label": self.label_name}
 
@@ -101,7 +91,7 @@ def read_data(
     if not complete.all():
         lost = np.sum(~complete)
         console.warn(f"left out {lost} of {len(X)} rows: values are missing")
-    labels = None if label is None else _labels(table[label])[complete]
+    labels = None if label is None else _labels(table[label][complete])
     X, rows = np.ascontiguousarray(X[complete]), np.flatnonzero(complete) + 1
     console.say(f"{len(X)} rows, columns {listed(names)}")
     if expected is None and not options.standardize:
@@ -122,11 +112,8 @@ def _choose(
     table: pd.DataFrame, options: Any, label: str | None, expected: list[str] | None
 ) -> list[str]:
     """The columns that were asked for, or are expected."""
-    chosen = [name for name in table if name != label]
     has = f"{table.attrs['source']} has {listed(list(table))}"
-    if options.columns:
-        chosen = [name for each in options.columns for name in _find(table, each)]
-    elif expected is not None:
+    if expected is not None and not options.columns:
         missing = [name for name in expected if name not in table]
         if missing:
             raise CommandError(
@@ -134,9 +121,11 @@ def _choose(
                 f"{listed(expected)} with --columns"
             )
         return expected
-    for each in options.exclude or []:
-        left_out = _find(table, each)
-        chosen = [name for name in chosen if name not in left_out]
+    chosen = [name for name in table if name != label]
+    if options.columns:
+        chosen = [name for each in options.columns for name in _find(table, each)]
+    left_out = [name for each in options.exclude or [] for name in _find(table, each)]
+    chosen = [name for name in chosen if name not in left_out]
     if not chosen or len(set(chosen)) < len(chosen):
         raise CommandError(
             f"--columns and --exclude must leave columns that are all different; {has}"
@@ -195,13 +184,13 @@ def _constant(numbers: pd.DataFrame) -> list[str]:
     return list(numbers.columns[finite.nunique() < 2])
 
 
-def _labels(column: pd.Series) -> np.ndarray:
+def _labels(column: pd.Series) -> np.ndarray | None:
     """Labels as they are to be shown: text, or whole numbers without a point."""
-    shown = [
-        int(value) if isinstance(value, float) and value.is_integer() else value
-        for value in column.astype(object).where(column.notna(), None)
-    ]
-    return np.array(shown, dtype=object)
+    if column.isna().all():
+        return None
+    if is_numeric(column.to_frame()).all() and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")
+    return column.astype(object).where(column.notna(), None).to_numpy()
 
 
 # What is wrong with them.
@@ -213,9 +202,7 @@ def _problems(table: pd.DataFrame, options: Any, fitting: bool) -> Iterator[str]
         yield "no column of numbers is left (choose others: --columns)"
     text = table.columns[~is_numeric(table)]
     for name in text:
-        delimiter = table.attrs.get("delimiter")
-        ignorable = fitting and not options.columns
-        yield _text_problem(table[name], options, delimiter, ignorable)
+        yield _text_problem(table[name], options, fitting and not options.columns)
     numbers = table.drop(columns=text)
     finite = np.isfinite(numbers.to_numpy())
     complete = finite.all(axis=1)
@@ -240,45 +227,23 @@ def _problems(table: pd.DataFrame, options: Any, fitting: bool) -> Iterator[str]
         )
 
 
-def _text_problem(
-    column: pd.Series, options: Any, delimiter: str | None, ignorable: bool
-) -> str:
+def _text_problem(column: pd.Series, options: Any, ignorable: bool) -> str:
     """Where there is text, and what to do; `ignorable` if it was not asked for."""
+    import pandas as pd
+
     name, words = column.name, column.dropna()
-    found = to_numbers(words, options.decimal, options.thousands)
-    row = found.index[found.isna()][0]
-    readings = [
-        option
-        for option, signs in _READINGS.items()
-        if to_numbers(words, *signs).notna().all()
-    ]
-    if "--decimal ," in readings:  # simpler than with thousands
-        del readings[readings.index("--decimal ,") + 1 :]
-    if delimiter == ",":  # a comma in quotes groups digits, if it can
-        del readings[1:]
-    what, remedy = "text", "correct it, or choose other columns"
-    if readings:
-        remedy = f"numbers if read with {' or '.join(readings)}"
-    elif _are_dates(words):
-        what, remedy = "dates", "write them as days, or leave them out with --exclude"
-    elif ignorable:
+    numbers = pd.to_numeric(words.str.replace(options.decimal, "."), errors="coerce")
+    odd = words[numbers.isna()]
+    row, text = next((odd if len(odd) else words).items())
+    remedy = "correct it, or choose other columns"
+    if ignorable:
         remedy = (
             f"keep it aside with --labels {name!r}, leave it out with --exclude, or "
             "all text with --ignore-text"
         )
-    example = f"{words[row][:40]!r} in row {row + 1}"
-    return f"column {name!r} holds {what}, {example} ({remedy})"
-
-
-def _are_dates(words: pd.Series) -> bool:
-    import pandas as pd
-
-    if not words.str.contains(r"\d").all():  # "May" may be a name
-        return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it guesses whether the day comes first
-        found = pd.to_datetime(words, format="mixed", errors="coerce", utc=True)
-    return bool(found.notna().all())
+    if re.match(r"[-+]?\d", text):
+        remedy += "; --decimal , is for 1,5 and --thousands , for 1,002.93"
+    return f"column {name!r} holds text, {text[:40]!r} in row {row + 1} ({remedy})"
 
 
 def _compare_scales(X: np.ndarray, names: list[str], console: Console) -> None:

@@ -98,17 +98,15 @@ def select(options: argparse.Namespace, console: Console) -> int:
             options.components,
             list(options.sigma),
             estimator=template,
-            labels=data.labels if data.has_labels else None,
+            labels=data.labels,
             criterion=options.criterion,
-            held_out=options.held_out,
             n_jobs=options.jobs,
             random_state=options.seed,
             verbose=not console.quiet,
         )
     stored = replace(stored, model=selection.model)
-    table = selection.table.to_dict("records")
-    rows = [_in_units(row, stored.log_scale, len(data.X)) for row in table]
-    best = _in_units(selection.best, stored.log_scale, len(data.X))
+    table = [selection.best, *selection.table.to_dict("records")]
+    best, *rows = (_in_units(row, stored.log_scale, len(data.X)) for row in table)
     result = {"criterion": options.criterion, "best": best, "table": rows}
     lines = [select_text(rows, best, options.criterion)]
     if options.table is not None:

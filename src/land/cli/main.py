@@ -29,7 +29,7 @@ from land.cli.console import (
 
 # The module that has the function of that name.
 _MODULES = {
-    "demo": "land.cli.figures",
+    "demo": "land.cli.demo",
     "fit": "land.cli.fit",
     "score": "land.cli.models",
     "predict": "land.cli.models",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ import numpy as np
 
 from land.cli.console import CommandError, Console
 from land.cli.data import SHOWN, Data, listed, read_data
-from land.cli.tables import FIGURES, TABLES, check_output, deliver, text_table
+from land.cli.tables import FIGURES, TABLES, check_output, text_table, write_table
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import information_criteria
 from land.estimators.files import load_with_extra
-from land.estimators.standardized import Standardized
+from land.estimators.standardized import Parts, Standardized, parts_of
 
 
 @dataclass(frozen=True)
@@ -56,18 +55,10 @@ class StoredModel:
         """The model for points of the table."""
         return Standardized.around(self.model, self.center, self.scale)
 
-    def means(self) -> np.ndarray:
-        """Means in the units of the table, (K, D)."""
-        names = ("mean_", "means_", "cluster_centers_")
-        return np.atleast_2d(self._first_of(*names)) * self.scale + self.center
-
-    def covariances(self) -> np.ndarray | None:
-        """Covariances in the units of the table, (K, D, D), if there are any."""
-        stored = self._first_of("covariance_", "covariances_")
-        if stored is None:
-            return None
-        dim = len(self.columns)
-        return stored.reshape(-1, dim, dim) * np.outer(self.scale, self.scale)
+    @property
+    def parts(self) -> Parts:
+        """Means and covariances in the units of the table."""
+        return parts_of(self.model).in_units(self.center, self.scale)
 
     def save(self, path: Path) -> None:
         """Write the model; if that fails, where it will not be lost."""
@@ -89,7 +80,7 @@ class StoredModel:
 
     def summary(self) -> dict[str, Any]:
         """What there is to know about the model."""
-        model, means, landmarks = self.model, self.means(), self.model.metric_.landmarks
+        model, parts, landmarks = self.model, self.parts, self.model.metric_.landmarks
         kept = "method volume reference covariance_type"
         fitted = "sigma rho geometry_gain converged interrupted n_log_maps"
         fitted += " n_failed_log_maps"
@@ -100,7 +91,7 @@ class StoredModel:
             density = float(-model.objective_ - self.log_scale)
         return {
             "class": type(model).__name__,
-            "components": len(means),
+            "components": len(parts.means),
             "columns": self.columns,
             "label": self.label,
             "standardized": self.standardized,
@@ -110,17 +101,11 @@ class StoredModel:
             **{name: getattr(model, f"{name}_", None) for name in fitted.split()},
             "parameters": getattr(model, "n_parameters_", None),
             "steps": model.n_iter_,
-            "objective": self._first_of("objective_", "inertia_"),
+            "objective": getattr(model, "objective_", getattr(model, "inertia_", None)),
             "mean_log_density": density,
-            "weights": getattr(model, "weights_", np.full(len(means), 1 / len(means))),
-            "means": means,
-            "covariances": self.covariances(),
+            **parts._asdict(),
             "health": getattr(model, "health_", []),
         }
-
-    def _first_of(self, *names: str) -> Any:
-        known = [name for name in names if hasattr(self.model, name)]
-        return getattr(self.model, known[0]) if known else None
 
 
 def new_model(model: Any, data: Data, options: Any) -> StoredModel:
@@ -141,15 +126,13 @@ def load_model(path: Path, console: Console) -> StoredModel:
     dim, label = model.n_features_in_, extra.get("label")
     numbered = [f"x{k + 1}" for k in range(dim)]
     columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))
-    names = [str(name) for name in columns]
-    center = np.asarray(extra.get("center", np.zeros(dim)))
-    scale = np.asarray(extra.get("scale", np.ones(dim)))
-    shapes = {(len(names),), center.shape, scale.shape}
-    if shapes != {(dim,)} or not np.all(scale > 0.0):
+    if len(columns) != dim:
         raise CommandError(f"{path}: its columns do not go with its model; fit it anew")
-    label = None if label is None else str(label)
+    center, scale = extra.get("center", np.zeros(dim)), extra.get("scale", np.ones(dim))
+    scaled = Standardized.around(model, center, scale)
     decimal, thousands = extra.get("signs", (".", None))
-    return StoredModel(model, names, label, center, scale, (decimal, thousands))
+    parts = scaled.center_, scaled.scale_, (decimal, thousands)
+    return StoredModel(model, [str(name) for name in columns], label, *parts)
 
 
 def read_for_model(options: Any, console: Console) -> tuple[StoredModel, Data]:
@@ -180,14 +163,13 @@ def score(options: argparse.Namespace, console: Console) -> int:
         f"AIC {result['aic']:.6g}, BIC {result['bic']:.6g}"
     )
     columns = data.columns(options.with_data) | {"log_density": values}
-    deliver(options, console, columns, result, "log densities", text)
-    return 0
+    return _deliver(options, console, columns, result, "log densities", text)
 
 
 def predict(options: argparse.Namespace, console: Console) -> int:
     """Clusters of rows, with responsibilities if there are any."""
     stored, data = read_for_model(options, console)
-    model, count = stored.in_units(), len(stored.means())
+    model, count = stored.in_units(), len(stored.parts.means)
     shares = np.ones((len(data.X), 1))  # of the only component
     with console.working(f"assigning {len(data.X)} rows"):
         if hasattr(model, "predict_proba"):
@@ -202,8 +184,7 @@ def predict(options: argparse.Namespace, console: Console) -> int:
         text += f"; F-measure against {result['label']}: {result['f_measure']:.4f}"
     columns = data.columns(options.with_data) | {"component": components}
     columns |= {f"responsibility_{k}": share for k, share in enumerate(shares.T)}
-    deliver(options, console, columns, result, "components", text)
-    return 0
+    return _deliver(options, console, columns, result, "components", text)
 
 
 def sample(options: argparse.Namespace, console: Console) -> int:
@@ -214,10 +195,30 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     with console.working(f"drawing {options.number} points"):
         points, components = stored.in_units().sample(options.number, options.seed)
     columns = dict(zip(stored.columns, points.T, strict=True))
-    if len(stored.means()) > 1:
+    if len(stored.parts.means) > 1:
         columns["component_" if "component" in columns else "component"] = components
     n = len(points)
-    deliver(options, console, columns, {"points": n}, f"{n} points", "")
+    return _deliver(options, console, columns, {"points": n}, f"{n} points", "")
+
+
+def _deliver(
+    options: Any, console: Console, columns: Any, result: dict, what: str, text: str
+) -> int:
+    """Hand over a table: in a file, which holds `what`, as JSON, or as it is.
+
+    The `text` is the result for people; beside a table on standard output it is
+    progress.
+    """
+    to_file = str(options.output) != "-"
+    if to_file or not options.json:
+        write_table(options.output, columns)
+    if to_file:
+        lines = [text] * bool(text) + [f"{what}: {options.output}"]
+        console.result("\n".join(lines), result | {"output": str(options.output)})
+    elif options.json:
+        console.result("", result | {"columns": columns})
+    elif text:
+        console.say(text)
     return 0
 
 
@@ -233,7 +234,7 @@ def plot(options: argparse.Namespace, console: Console) -> int:
     stored = load_model(options.model, console)
     kind = options.kind or ("density" if len(stored.columns) <= 2 else "pairs")
     with console.working(f"drawing {kind}"):
-        from land.cli.figures import model_figure, save_figure
+        from land.plotting.figures import model_figure, save_figure
 
         save_figure(model_figure(stored, kind, options.grid), options.output)
     console.result(f"figure: {options.output}", {"figure": str(options.output)})
@@ -260,37 +261,32 @@ def model_text(result: dict[str, Any], details: bool) -> str:
     """The summary for people; the `details` are for those who know the method."""
     sigma, gain, many = result["sigma"], result["geometry_gain"], result["components"]
     name = "k-means" if result["class"] == "RiemannianKMeans" else "LAND"
-    line = f"{name}, {counted(many, 'component')}; columns {listed(result['columns'])}"
-    lines = [line + " (standardised)" * result["standardized"]]
-    known = gain is not None and bool(np.isfinite(gain))
-    plain = "Gaussian mixture" if many > 1 else "Gaussian"
-    gained = f"{gain:+.2g} in log density per row" if known else "not tried"
-    if sigma is not None and not np.isfinite(sigma):
-        good = f"an ordinary {plain} is good enough"
-        lines.append(f"{good}: following the data gains {gained}")
-    elif known:
-        lines.append(f"following the data gains {gained} over an ordinary {plain}")
+    scaled = " (standardised)" * result["standardized"]
+    columns = listed(result["columns"])
+    lines = [f"{name}, {counted(many, 'component')}; columns {columns}{scaled}"]
+    curved = sigma is not None and np.isfinite(sigma)
+    if gain is not None and np.isfinite(gain):
+        plain = "Gaussian mixture" if many > 1 else "Gaussian"
+        kept = "" if curved else ", which is kept"
+        lines.append(
+            f"following the data gains {gain:+.2g} in log density per row over an "
+            f"ordinary {plain}{kept}"
+        )
     if result["mean_log_density"] is not None:
         lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")
-    if details:
-        lines += _detail_lines(result)
+    if details and result["parameters"] is not None:
+        parameters = counted(result["parameters"], "parameter")
+        lines.append(f"{result['covariance_type']} covariances ({parameters})")
+    if details and curved:
+        units = " in standardised units" * result["standardized"]
+        lines.append(f"sigma {sigma:.4g}, rho {result['rho']:.4g}{units}")
+    if details and result["n_log_maps"] is not None:
+        work = f"{counted(result['n_log_maps'], 'geodesic')} computed"
+        lines.append(f"{work}, {result['n_failed_log_maps']} failed at the end")
     state = "converged" if result["converged"] else "not converged"
     state = "interrupted" if result["interrupted"] else state
     lines.append(f"{state} after {counted(result['steps'], 'step')}")
     return "\n".join([*lines, _component_table(result)])
-
-
-def _detail_lines(result: dict[str, Any]) -> Iterator[str]:
-    """Parameters, metric and work."""
-    if result["parameters"] is not None:
-        parameters = counted(result["parameters"], "parameter")
-        yield f"{result['covariance_type']} covariances ({parameters})"
-    if result["sigma"] is not None and np.isfinite(result["sigma"]):
-        units = " in standardised units" * result["standardized"]
-        yield f"sigma {result['sigma']:.4g}, rho {result['rho']:.4g}{units}"
-    if result["n_log_maps"] is not None:
-        work = f"{counted(result['n_log_maps'], 'geodesic')} computed"
-        yield f"{work}, {result['n_failed_log_maps']} failed at the end"
 
 
 def _component_table(result: dict[str, Any]) -> str:

@@ -103,7 +103,6 @@ def select(parser: Any) -> None:
     tried = {"type": _counts, "default": (1, 2, 3, 4), "metavar": "K"}
     add("-k", "--components", **tried, help="to try: 1-4 (default) or 2,3,5")
     _choice(parser, "--criterion", ("bic", "aic", "held_out"), "what to choose by")
-    add("--held-out", **_FLAG, help="compute held-out densities as well")
     _number(parser, "-j --jobs", 1, "candidates fitted at the same time")
     _output(parser, "MODEL", "file for the chosen model")
     add("--table", **_FILE, help="file for the table of candidates")
@@ -158,7 +157,6 @@ def _data(parser: Any, *, fitted: bool) -> None:
     add("--decimal", default=None if fitted else ".", **decimal)
     add("--thousands", type=_character, help="what groups digits, as in 1,002.93")
     add("--encoding", default="utf-8-sig", help="of text files")
-    add("--array", metavar="NAME", help="which array of an NPZ file")
 
 
 def _rows(parser: Any, what: str) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import chain, count
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from land.cli.console import CommandError, Console, UsageError
+from land.cli.console import CommandError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +21,8 @@ _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 INPUTS = (*_TEXT, ".npy", ".npz", ".parquet", ".pq", ".xlsx")
 TABLES = (".csv", ".tsv", ".npy", ".parquet")
 FIGURES = (".png", ".pdf", ".svg")
-_MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")
+# Words for missing values, beside those that pandas knows.
+_MISSING = ["?", "-", "."]
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -30,8 +30,7 @@ def read_table(path: Path, options: Any) -> pd.DataFrame:
     """Read a file of one of the kinds of `INPUTS`; ``-`` is CSV from standard input.
 
     Columns of the frame are numbers (float64, NaN where one is missing), or text (None
-    where missing); no two have the same name. `attrs` has the `source`, for
-    messages, and of text the `delimiter`.
+    where missing). `attrs` has the `source`, for messages.
     """
     source, kind = str(path), path.suffix.lower()
     if source == "-":
@@ -47,8 +46,8 @@ def read_table(path: Path, options: Any) -> pd.DataFrame:
         raise UsageError("--decimal and --thousands must differ")
     try:
         read = _read_text if kind in _TEXT else _read_binary
-        table = read(content, kind, options)
-    except (CommandError, ImportError):  # of what reads Parquet and Excel
+        table = _numbers_and_text(read(content, kind, options))
+    except ImportError:  # of what reads Parquet and Excel
         raise
     except Exception as error:  # whatever the content makes a reader raise
         reason = " ".join(str(error).split())
@@ -75,88 +74,36 @@ def _read_text(content: bytes, kind: str, options: Any) -> pd.DataFrame:
         )
     if not text.strip():
         raise ValueError("the file is empty")
+    text = text.lstrip("\r\n").removeprefix("#")  # as numpy.savetxt marks its header
     delimiter = options.delimiter or _delimiter(text, kind, options.decimal)
-    settings: Any = {"header": None, "dtype": str, "keep_default_na": False}
-    settings["sep"] = r"\s+" if delimiter == " " else delimiter
-    try:
-        cells = pd.read_csv(io.StringIO(text), **settings).fillna("")
-    except pd.errors.ParserError as error:
-        shape = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        if shape is None:
-            raise
-        raise ValueError(
-            f"line {shape[2]} has {shape[3]} cells, the first has {shape[1]}; check "
-            "the delimiter (--delimiter) and quotes"
-        ) from None
-    cells = cells.apply(lambda column: column.str.strip())
-    cells = cells[(cells != "").any(axis=1)].reset_index(drop=True)
-    # As numpy.savetxt marks its header.
-    cells.iloc[0, 0] = cells.iloc[0, 0].removeprefix("#").strip()
-    missing = cells.apply(lambda column: column.str.lower().isin(_MISSING))
-    table = _named(cells.astype(object).where(~missing, None), options)
-    table.attrs["delimiter"] = delimiter
-    return table
+    read = partial(
+        pd.read_csv,
+        sep=r"\s+" if delimiter == " " else delimiter,
+        decimal=options.decimal,
+        thousands=options.thousands,
+        na_values=_MISSING,
+        skipinitialspace=True,
+        low_memory=False,
+    )
+    # Without names first: pandas would take cells beyond the names for an index.
+    nameless, named = (read(io.StringIO(text), header=row) for row in (None, 0))
+    header = options.header
+    if header is None:  # names are text above numbers, or there are no numbers at all
+        count = is_numeric(nameless).sum()
+        header = is_numeric(named).sum() > count or count == 0
+    table = named if header else _numbered(nameless)
+    return table.dropna(how="all", ignore_index=True)
 
 
 def _delimiter(text: str, kind: str, decimal: str) -> str:
     """What separates the cells of the first line, for which no one has told us."""
     if kind in (".tsv", ".tab"):
         return "\t"
-    line = text.lstrip().splitlines()[0]
+    line = text.splitlines()[0]
     best = max((each for each in _DELIMITERS if each != decimal), key=line.count)
     if best in line:
         return best
     return " " if len(line.split()) > 1 and kind != ".csv" else ","
-
-
-def _named(cells: pd.DataFrame, options: Any) -> pd.DataFrame:
-    """Typed columns under the names of the first row, if it has names."""
-    signs, header = (options.decimal, options.thousands), options.header
-    first, table = cells.iloc[0], _typed(cells[1:], *signs)
-    if header is None:
-        # Names if it has no number, or text above numbers.
-        words = first.notna() & to_numbers(first, *signs).isna()
-        header = words.all() or any(words & table.notna().any() & is_numeric(table))
-    if not header:
-        table = _typed(cells, *signs)
-    names: list[str] = []  # of which no two are equal
-    for position, name in enumerate(first, 1):
-        base = (name if header else None) or f"x{position}"
-        others = (f"{base}.{k}" for k in count(2))
-        names.append(next(each for each in chain([base], others) if each not in names))
-    table.columns = names
-    return table.reset_index(drop=True)
-
-
-def _typed(cells: pd.DataFrame, decimal: str, thousands: str | None) -> pd.DataFrame:
-    """Columns of numbers where all that is there are numbers, else of text."""
-    import pandas as pd
-
-    columns = {}
-    for name, words in cells.items():
-        numbers = to_numbers(words, decimal, thousands)
-        columns[name] = numbers if numbers.count() == words.count() else words
-    return pd.DataFrame(columns)
-
-
-def to_numbers(words: pd.Series, decimal: str, thousands: str | None) -> pd.Series:
-    """The numbers in cells of text, NaN where there is none."""
-    import pandas as pd
-
-    words = words.astype("str")
-    if thousands is not None:  # in groups of three: 1,5 is never 15
-        group, point = re.escape(thousands), re.escape(decimal)
-        pattern = rf"[-+]?[1-9]\d{{0,2}}({group}\d{{3}})+({point}\d*)?"
-        grouped = words.str.fullmatch(pattern).fillna(False).astype(bool)
-        words = words.where(~grouped, words.str.replace(thousands, "", regex=False))
-    if decimal == ",":
-        words = words.str.translate({ord(","): ".", ord("."): ","})
-    return pd.to_numeric(words, errors="coerce").astype(float)
-
-
-def is_numeric(table: pd.DataFrame) -> np.ndarray:
-    """Which columns hold numbers, as opposed to text."""
-    return np.array([dtype == np.float64 for dtype in table.dtypes])
 
 
 def _read_binary(content: bytes, kind: str, options: Any) -> pd.DataFrame:
@@ -165,36 +112,23 @@ def _read_binary(content: bytes, kind: str, options: Any) -> pd.DataFrame:
 
     stream = io.BytesIO(content)
     if kind in (".npy", ".npz"):
-        table = _from_arrays(np.load(stream, allow_pickle=False), options.array)
-    elif kind == ".xlsx":
-        header = None if options.header is False else 0
-        table = pd.read_excel(stream, header=header, na_values=_MISSING)
-        if header is None:
-            table.columns = _numbered(table.shape[1])
-    else:
-        table = pd.read_parquet(stream)
-    table.columns = table.columns.map(str)
-
-    for name in table:
-        column, text = table[name], table[name].astype(str).astype(object)
-        numeric = pd.api.types.is_numeric_dtype(column)
-        table[name] = (
-            column.astype(float) if numeric else text.where(column.notna(), None)
-        )
-    return table
+        return _from_arrays(np.load(stream, allow_pickle=False))
+    if kind != ".xlsx":
+        return pd.read_parquet(stream)
+    header = None if options.header is False else 0
+    table = pd.read_excel(stream, header=header, na_values=_MISSING)
+    return table if header == 0 else _numbered(table)
 
 
-def _from_arrays(loaded: Any, wanted: str | None) -> pd.DataFrame:
-    """The array that is wanted, or the only matrix, and arrays of as many labels."""
+def _from_arrays(loaded: Any) -> pd.DataFrame:
+    """The array X, or the only one of two axes, and arrays of as many labels."""
     import pandas as pd
 
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    matrices = [name for name in arrays if arrays[name].ndim == 2] or list(arrays)
-    name = wanted or ("X" if "X" in matrices else matrices[0])
-    if name not in arrays or (name != "X" and not wanted and len(matrices) > 1):
-        raise ValueError(
-            f"choose one of its arrays, {', '.join(arrays)}, with --array NAME"
-        )
+    matrices = [name for name in arrays if arrays[name].ndim == 2]
+    name = "X" if "X" in arrays or len(matrices) != 1 else matrices[0]
+    if name not in arrays:
+        raise ValueError(f"one of its arrays must be X, got {', '.join(arrays)}")
     array = arrays.pop(name)
     if array.ndim not in (1, 2):
         raise ValueError(
@@ -202,15 +136,35 @@ def _from_arrays(loaded: Any, wanted: str | None) -> pd.DataFrame:
         )
     table = pd.DataFrame(array)
     if array.dtype.names is None:
-        table.columns = _numbered(table.shape[1])
+        table = _numbered(table)
     labels = {
         name: each for name, each in arrays.items() if each.shape == (len(array),)
     }
     return table.assign(**labels)
 
 
-def _numbered(count: int) -> list[str]:
-    return [f"x{k}" for k in range(1, count + 1)]
+def _numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """The table, whose columns have no names, with x1, x2, ... for names."""
+    return table.set_axis([f"x{k + 1}" for k in range(table.shape[1])], axis=1)
+
+
+def _numbers_and_text(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns as float64, or as text with None where it is missing."""
+    columns = {}
+    for name, numeric in zip(table, is_numeric(table), strict=True):
+        column = table[name]
+        text = column.astype(str).str.strip().astype(object)
+        columns[str(name).strip()] = (
+            column.astype(float) if numeric else text.where(column.notna(), None)
+        )
+    return type(table)(columns)
+
+
+def is_numeric(table: pd.DataFrame) -> np.ndarray:
+    """Which columns hold numbers, as opposed to text."""
+    from pandas.api.types import is_numeric_dtype
+
+    return np.array([is_numeric_dtype(kind) for kind in table.dtypes], dtype=bool)
 
 
 # What commands write.
@@ -245,7 +199,7 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
         table.to_csv(sys.stdout, index=False)
         sys.stdout.flush()
         return
-    if kind == ".npy" and not all(map(pd.api.types.is_numeric_dtype, table.dtypes)):
+    if kind == ".npy" and not is_numeric(table).all():
         raise CommandError(f"{path}: NPY holds numbers only; write CSV or Parquet")
     with replacing(path) as stream:
         if kind == ".npy":
@@ -262,23 +216,3 @@ def text_table(columns: Mapping[str, Any]) -> str:
 
     table = pd.DataFrame({name: list(each) for name, each in columns.items()})
     return table.to_string(index=False, float_format="{:.6g}".format, na_rep="")
-
-
-def deliver(
-    options: Any, console: Console, columns: Any, result: dict, what: str, text: str
-) -> None:
-    """Hand over a table: in a file, which holds `what`, as JSON, or as it is.
-
-    The `text` is the result for people; beside a table on standard output it is
-    progress.
-    """
-    to_file = str(options.output) != "-"
-    if to_file or not options.json:
-        write_table(options.output, columns)
-    if to_file:
-        lines = [text] * bool(text) + [f"{what}: {options.output}"]
-        console.result("\n".join(lines), result | {"output": str(options.output)})
-    elif options.json:
-        console.result("", result | {"columns": columns})
-    elif text:
-        console.say(text)

@@ -6,12 +6,13 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -141,11 +142,8 @@ class RiemannianEstimator(BaseEstimator):
             self.sigma_, self.rho_ = sigma, rho
             return kind(data, sigma, rho)
         if not isinstance(metric, Metric):
-            words = ", ".join(map(repr, KINDS))
-            raise ValueError(
-                f"metric must be {words}, None or an instance of land.metrics.Metric, "
-                f"got {metric!r}"
-            )
+            one = "an instance of land.metrics.Metric"
+            refuse("metric", [*map(repr, KINDS), "None", one], metric)
         if metric.dim != data.shape[1]:
             raise ValueError(
                 f"metric has dimension {metric.dim}, but X has {data.shape[1]} features"
@@ -175,11 +173,14 @@ def draw_integers(random_state: Any, count: int) -> list[int]:
 
 def check_choice(name: str, value: Any) -> None:
     """Refuse what is not one of the words allowed for `name`."""
-    allowed = CHOICES[name]
-    if not isinstance(value, str) or value not in allowed:
-        *others, last = (repr(word) for word in allowed)
-        words = f"{', '.join(others)} or {last}"
-        raise ValueError(f"{name} must be {words}, got {value!r}")
+    if not isinstance(value, str) or value not in CHOICES[name]:
+        refuse(name, [repr(word) for word in CHOICES[name]], value)
+
+
+def refuse(name: str, allowed: list[str], value: Any) -> NoReturn:
+    """Say what an argument may be, and what came."""
+    *others, last = allowed
+    raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
 
 
 def check_parts(name: str, value: Any, n: int) -> int:
@@ -196,8 +197,7 @@ def check_init(
     """Where a fit starts: one of the words, or points as an array of that shape."""
     if isinstance(init, str):
         if init not in words:
-            allowed = ", ".join(repr(word) for word in words)
-            raise ValueError(f"init must be {allowed} or {what}, got {init!r}")
+            refuse("init", [*map(repr, words), what], init)
         return init
     points = check_points("init", init, shape[-1], ndim=len(shape))
     if points.shape != shape:
@@ -217,6 +217,16 @@ def warn_about_points(values: Array, consequence: str, stacklevel: int = 3) -> N
             f"{consequence}; try a larger sigma or rho",
             RuntimeWarning,
             stacklevel=stacklevel,
+        )
+
+
+def warn_unless_converged(converged: bool, max_iter: int) -> None:
+    """Warn that an estimator's `fit`, which calls this, took all of its steps."""
+    if not converged:
+        warnings.warn(
+            f"the fit did not converge within {max_iter} steps; raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=3,
         )
 
 
@@ -249,10 +259,7 @@ def check_number_or_word(name: str, value: Any, words: tuple[str, ...]) -> float
     if not isinstance(value, str):
         return check_positive(name, value)
     if value not in words:
-        allowed = ", ".join(repr(word) for word in words)
-        raise ValueError(
-            f"{name} must be {allowed} or a positive number, got {value!r}"
-        )
+        refuse(name, [*map(repr, words), "a positive number"], value)
     return None
 
 

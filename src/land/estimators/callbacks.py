@@ -25,12 +25,9 @@ from land.metrics import KINDS
 Array = NDArray[np.float64]
 Callback = Callable[[Step], None]
 
-# Version 4: an archive, whose checksums tell if it is damaged.
 _KIND = {"format": "land checkpoint", "version": 5}
 # Parameters that do not change what is fitted; the metric is known by its values.
 _IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
-# Rows at which the tensors of a metric tell it from others: any few will do.
-_PROBES = 16
 
 
 @dataclass(frozen=True)
@@ -86,16 +83,14 @@ class Checkpoint:
             contents, _ = read_archive(path)
         except ModelFileError:
             contents = {}
+        wrong = None
         if not _KIND.items() <= contents.items():
+            wrong = "is not a checkpoint of this version of land, or it is damaged"
+        elif contents["fingerprint"] != fingerprint:
+            wrong = "belongs to a fit of other data, or with other settings"
+        if wrong is not None:
             raise ValueError(
-                f"{path} is not a checkpoint of this version of land, or it is "
-                "damaged; name another file, or delete it to start anew"
-            )
-        if contents["fingerprint"] != fingerprint:
-            raise ValueError(
-                f"the checkpoint {path} belongs to a fit of other data, with "
-                "other settings, or by another version of land; name another file, "
-                "or delete it to start anew"
+                f"{path} {wrong}; name another file, or delete it to start anew"
             )
         kept = contents["entropy"], contents["progress"]
         return OpenCheckpoint(path, fingerprint, *kept)
@@ -143,7 +138,7 @@ def fingerprint(
         # Not its tensors: their last digits depend on whether there is a table.
         values = [metric.data, np.array([metric.sigma, metric.rho])]
     else:
-        values = [metric.tensor(data[:_PROBES])]
+        values = [metric.tensor(data)]
     name = type(estimator).__name__
     return joblib.hash([version("land"), name, parameters, data, weights, values])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from land.fitting import normal_frame
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class LANDClassifier(ClassifierMixin, RiemannianEstimator):
     """Classifier with a locally adaptive normal distribution for each class.
 
@@ -63,29 +65,16 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
     (40, 2)
     """
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        priors: Any = None,
-        sigma: float | str = "auto",
-        rho: float | str = "auto",
-        metric: Any = None,
-        n_samples: int = 3000,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.covariance = covariance
-        self.priors = priors
-        self.sigma = sigma
-        self.rho = rho
-        self.metric = metric
-        self.n_samples = n_samples
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    covariance: str = "full"
+    priors: Any = None
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    n_samples: int = 3000
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any) -> Self:
         """Fit the classes `y`, (N,), of the rows of `X`, (N, D)."""
@@ -123,10 +112,6 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         if shared:
             _share_covariance(self.distributions_, shares)
         return self
-
-    def score(self, X: ArrayLike, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows of `X`, (n, D), whose class is predicted correctly."""
-        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable classes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -13,7 +14,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +24,7 @@ from land.estimators.base import (
     check_init,
     check_parts,
     warn_about_points,
+    warn_unless_converged,
 )
 from land.estimators.scoring import distances_to, spread
 from land.fitting import fit_kmeans, spread_centers
@@ -31,6 +32,7 @@ from land.fitting import fit_kmeans, spread_centers
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class RiemannianKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, RiemannianEstimator
 ):
@@ -73,29 +75,16 @@ class RiemannianKMeans(
     (100,)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        sigma: float | str = "auto",
-        rho: float | str = "auto",
-        metric: Any = None,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.sigma = sigma
-        self.rho = rho
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_clusters: int = 8
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of the rows of `X`, (N, D), with weights (N,) if given."""
@@ -133,13 +122,7 @@ class RiemannianKMeans(
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if not best.converged:
-            warnings.warn(
-                f"the clusters did not converge within {max_iter} steps; raise "
-                "max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        warn_unless_converged(best.converged, max_iter)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -161,9 +144,9 @@ class RiemannianKMeans(
         That is ``-inertia_`` for the data of the fit. NaN if a log map failed.
         """
         squares = self._distances(X, "the score is NaN").min(axis=1) ** 2
-        weights = np.ones(len(squares))
-        if sample_weight is not None:
-            weights = check_points("sample_weight", sample_weight)
+        if sample_weight is None:
+            return -float(squares.sum())
+        weights = check_points("sample_weight", sample_weight)
         if weights.shape != squares.shape:
             raise ValueError(
                 f"sample_weight must have shape {squares.shape}, got {weights.shape}"
@@ -195,26 +178,20 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
     is the harmonic mean of precision :math:`n_{ck} / n_k` and recall
     :math:`n_{ck} / n_c`.
 
-    It is at most 1, and 1 if and only if clusters and classes are the same groups,
-    whatever their names. There may be more or fewer clusters than classes. The two
-    arguments cannot be exchanged. The value is not corrected for chance: a single
-    cluster reaches 2/3 for two classes of the same size.
+    It is 1 if and only if clusters and classes are the same groups, whatever their
+    names. The two arguments cannot be exchanged. The value is not corrected for chance:
+    a single cluster reaches 2/3 for two classes of the same size.
 
     Parameters
     ----------
     labels_true, labels_pred : sequences of length n
         The class and the cluster of each row: numbers or words.
 
-    Notes
-    -----
-    The LAND paper uses this measure for its sleep stages, citing [1]_ without printing
-    the formula.
-
     References
     ----------
-    .. [1] R. Marxer, H. Purwins, A. Hazan. "An F-measure for evaluation of unsupervised
-       clustering with non-determined number of clusters". Report of the EmCAP project
-       (European Commission FP6-IST), 2008.
+    R. Marxer, H. Purwins, A. Hazan. "An F-measure for evaluation of unsupervised
+    clustering with non-determined number of clusters". Report of the EmCAP project,
+    2008. The LAND paper cites it for its sleep stages.
 
     Examples
     --------

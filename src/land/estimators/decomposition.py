@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
-from land.estimators.base import RiemannianEstimator, warn_about_points
+from land.estimators.base import (
+    RiemannianEstimator,
+    warn_about_points,
+    warn_unless_converged,
+)
 from land.estimators.scoring import arrivals_from, in_chunks, tangents_at
 from land.fitting import fit_principal, normal_frame
 
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class GeodesicPCA(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, RiemannianEstimator
 ):
@@ -73,25 +77,14 @@ class GeodesicPCA(
     (60, 2)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        sigma: float | str = "auto",
-        rho: float | str = "auto",
-        metric: Any = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sigma = sigma
-        self.rho = rho
-        self.metric = metric
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Find the components of the rows of `X`, (N, D); `y` is ignored."""
@@ -113,13 +106,7 @@ class GeodesicPCA(
         self.n_components_ = count
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        if not found.converged:
-            warnings.warn(
-                f"the fit did not converge within {self.max_iter} steps; raise "
-                "max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        warn_unless_converged(found.converged, limits[0])
         return self
 
     def transform(self, X: ArrayLike) -> Array:

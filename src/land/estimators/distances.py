@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_points, check_positive
+from land.estimators.base import warn_about_points
 from land.estimators.scoring import in_chunks
 from land.geodesics import log_map
 from land.metrics import Metric
@@ -69,14 +69,7 @@ def pairwise_distances(
         return distances
     pairs = np.concatenate([starts[rows], ends[columns]], axis=1)
     lengths = in_chunks(partial(_lengths, metric=metric, tol=tol), pairs, n_jobs)
-    lost = int(np.sum(np.isnan(lengths)))
-    if lost:
-        warnings.warn(
-            f"{lost} of {len(lengths)} geodesics did not converge: their distances are "
-            "NaN; try a larger sigma or rho",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    warn_about_points(lengths, "their distances are NaN")
     distances[rows, columns] = lengths
     return distances + distances.T if others is None else distances
 

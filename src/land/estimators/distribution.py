@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from land.fitting import FitProblem, Snapshot, fit_one
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class LAND(RiemannianDensity):
     """Locally adaptive normal distribution.
 
@@ -33,8 +35,8 @@ class LAND(RiemannianDensity):
     rho : float, "auto" or "learn"
         Added to the local variances; the smaller, the more it costs to leave the data.
         ``"auto"`` takes the typical local variance on the data. If sigma and rho are
-        both automatic, they are chosen smaller, so that geodesics follow curves all the
-        way round, and the flat metric is tried as well: see `geometry_gain_`.
+        both automatic, they are smaller, so that geodesics follow curves all the way
+        round, and the flat metric is tried as well: see `geometry_gain_`.
     metric : {"diagonal", "full", "density"}, Metric or None
         Which metric is learned: from the local variances along the axes, as in the
         paper (None means the same); from the local covariances, so that turning the
@@ -111,8 +113,8 @@ class LAND(RiemannianDensity):
         log density ``score`` of held-out rows, by how much it is ``behind`` the best
         one, the standard error ``stderr`` of that difference, ``seconds``, and the
         ``error`` of one that failed. Of those that are behind by less than the standard
-        error the smoothest is ``chosen``. Rows count alike there, whatever their
-        weights. Only if something was learned; files do not keep it.
+        error the smoothest is ``chosen``. Weights have no part in it. Only if something
+        was learned; files do not keep it.
     health_ : list of str
         What did not go well, each with what to do about it; empty if all is well.
     n_features_in_ : int
@@ -131,41 +133,22 @@ class LAND(RiemannianDensity):
     (5, 2)
     """
 
-    def __init__(
-        self,
-        sigma: float | str = "auto",
-        rho: float | str = "auto",
-        metric: Any = None,
-        method: str = "ml",
-        optimizer: str = "auto",
-        volume: Volume = "exact",
-        reference: Reference = "lebesgue",
-        covariance_type: str = "full",
-        init: Any = "least_squares",
-        n_samples: int = 3000,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.sigma = sigma
-        self.rho = rho
-        self.metric = metric
-        self.method = method
-        self.optimizer = optimizer
-        self.volume = volume
-        self.reference = reference
-        self.covariance_type = covariance_type
-        self.init = init
-        self.n_samples = n_samples
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.n_jobs = n_jobs
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    method: str = "ml"
+    optimizer: str = "auto"
+    volume: Volume = "exact"
+    reference: Reference = "lebesgue"
+    covariance_type: str = "full"
+    init: Any = "least_squares"
+    n_samples: int = 3000
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = None
+    verbose: int = 0
+    callback: Any = None
+    n_jobs: int | None = None
 
     def tangents(self, X: ArrayLike) -> Array:
         """Tangent coordinates Log(x) at the mean, those of `covariance_`.

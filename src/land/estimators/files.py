@@ -1,23 +1,22 @@
 """Model files: fitted estimators as plain arrays and JSON, never pickle.
 
-The tables below list each stored attribute once, with its shape and type. A new
-attribute takes one line.
+The table below lists each stored attribute once. Checksums tell whether a file is
+damaged; that its numbers make a model is not checked again.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_points
 from land.estimators.archive import (
     Arrays,
     ModelFileError,
@@ -26,7 +25,7 @@ from land.estimators.archive import (
     require,
     write_archive,
 )
-from land.estimators.base import CHOICES, RiemannianEstimator
+from land.estimators.base import RiemannianEstimator
 from land.estimators.clustering import RiemannianKMeans
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import RiemannianDensity
@@ -40,72 +39,41 @@ from land.metrics import KINDS, EuclideanMetric, Metric
 FORMAT, VERSION = "land-model", 3
 
 
-class Field(NamedTuple):
-    """Shape and type of an array.
-
-    Letters of the shape are sizes that all fields share: D dimensions, K components,
-    N rows, R rows of the metric. Without letters it is a number. Square matrices (DD)
-    are symmetric and positive definite; integers are not negative.
-    """
-
-    shape: str = ""
-    dtype: str = "<f8"
-    finite: bool = True
-
-
-_COUNT, _FLAG, _MAYBE_NAN = Field("", "<i8"), Field("", "|b1"), Field(finite=False)
-_FIT = {"n_features_in_": _COUNT, "n_iter_": _COUNT, "converged_": _FLAG}
-_DENSITY = {
-    **_FIT,
-    "interrupted_": _FLAG,
-    "objective_": _MAYBE_NAN,
-    "geometry_gain_": _MAYBE_NAN,
-    "n_failed_log_maps_": _COUNT,
-    "n_log_maps_": _COUNT,
+_FIT = ("n_features_in_", "n_iter_", "converged_")
+_DENSITY = (
+    *_FIT,
+    *("interrupted_", "objective_", "geometry_gain_"),
+    *("n_failed_log_maps_", "n_log_maps_"),
+)
+FIELDS: dict[type[RiemannianEstimator], tuple[str, ...]] = {
+    LAND: (
+        *_DENSITY,
+        *("mean_", "covariance_", "precision_"),
+        *("log_constant_", "log_constant_stderr_", "effective_samples_"),
+    ),
+    LANDMixture: (
+        *_DENSITY,
+        *("weights_", "means_", "covariances_", "precisions_"),
+        *("log_constants_", "log_constants_stderr_"),
+    ),
+    RiemannianKMeans: (*_FIT, "cluster_centers_", "labels_", "inertia_"),
+    GeodesicPCA: (
+        *_FIT,
+        *("mean_", "components_", "n_components_"),
+        *("explained_variance_", "explained_variance_ratio_"),
+    ),
 }
-FIELDS: dict[type[RiemannianEstimator], dict[str, Field]] = {
-    LAND: {
-        **_DENSITY,
-        "mean_": Field("D"),
-        "covariance_": Field("DD"),
-        "precision_": Field("DD"),
-        "log_constant_": Field(),
-        "log_constant_stderr_": _MAYBE_NAN,
-        "effective_samples_": _MAYBE_NAN,
-    },
-    LANDMixture: {
-        **_DENSITY,
-        "weights_": Field("K"),
-        "means_": Field("KD"),
-        "covariances_": Field("KDD"),
-        "precisions_": Field("KDD"),
-        "log_constants_": Field("K"),
-        "log_constants_stderr_": Field("K", finite=False),
-    },
-    RiemannianKMeans: {
-        **_FIT,
-        "cluster_centers_": Field("KD"),
-        "labels_": Field("N", "<i4"),
-        "inertia_": Field(),
-    },
-    GeodesicPCA: {
-        **_FIT,
-        "mean_": Field("D"),
-        "components_": Field("KD"),
-        "explained_variance_": Field("K"),
-        "explained_variance_ratio_": Field("K"),
-        "n_components_": _COUNT,
-    },
-}
-_METRIC = {"metric.data": Field("RD"), "metric.sigma": Field(), "metric.rho": Field()}
-# Attributes that have entries of their own in the header, or are made anew.
-_ELSEWHERE = ("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_")
+_METRIC = ("metric.data", "metric.sigma", "metric.rho")
+# Attributes that have entries of their own in the header, and one that is not kept.
+_ELSEWHERE = (
+    *("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_"),
+    "learning_",
+)
 # Parameters that mean nothing in another process.
 _NOT_STORED = ("callback", "n_jobs")
 _CLASSES = {each.__name__: each for each in FIELDS}
-_SCALARS = (bool, int, float, str, type(None))
-# Relative error of matrices and sums: more than rounding leaves on any machine, and
-# far less than another matrix would have.
+# Relative difference of tensors that rounding leaves on any machine; those of another
+# metric differ by far more.
 _ROUNDING = 1e-6
 
 
@@ -118,18 +86,14 @@ def save(
     words = f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
     require(type(model) in FIELDS, words)
     fields = FIELDS[type(model)]
-    known = {*_ELSEWHERE, *fields}
-    unknown = [each for each in vars(model) if each.endswith("_") and each not in known]
+    unknown = {each for each in vars(model) if each.endswith("_")}
+    unknown -= {*_ELSEWHERE, *fields}
     require(
         not unknown,
-        f"{name} has attributes that model files do not know: {unknown}; remove them, "
-        "or add them to land.estimators.files",
+        f"{name} has attributes that model files do not know: {sorted(unknown)}; "
+        "remove them, or add them to land.estimators.files",
     )
-    arrays = {
-        each: np.asarray(getattr(model, each), dtype=field.dtype)
-        for each, field in fields.items()
-    }
-    arrays = _take(arrays, fields, {})
+    arrays = {each: np.asarray(getattr(model, each)) for each in fields}
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None  # a generator has moved on since the fit
@@ -155,7 +119,7 @@ def load(
 ) -> LAND | LANDMixture | RiemannianKMeans | GeodesicPCA | Standardized:
     """Read a model from a file that `save` has written.
 
-    Nothing in the file is executed; anything unexpected in it is refused. A model of
+    Nothing in the file is executed; damaged files are refused. A model of
     ``land fit --standardize`` comes back as a `Standardized` one.
 
     The model scores, predicts and samples as the one that was saved, bit for bit. Its
@@ -186,12 +150,10 @@ def load(
     model, extra = load_with_extra(path, metric=metric)
     if "scale" not in extra:
         return model
-    shape = (model.n_features_in_,)
-    parts = [np.asarray(extra.get(name), dtype=float) for name in ("center", "scale")]
-    good = all(each.shape == shape and np.isfinite(each).all() for each in parts)
-    if not good or parts[1].min() <= 0.0:
-        raise ModelFileError(f"{os.fspath(path)}: its center and scale are no scaling")
-    return Standardized.around(model, *parts)
+    try:
+        return Standardized.around(model, extra.get("center", ()), extra["scale"])
+    except ValueError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
 
 
 def load_with_extra(
@@ -215,20 +177,20 @@ def load_with_extra(
 
 def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, Any]]:
     kind = _kind(header)
-    parameters = _parameters(kind, header["parameters"])
-    dim = int(arrays["n_features_in_"])
+    parameters = dict(header["parameters"])
+    if kind is LANDMixture:
+        parameters.pop("optimizer", None)  # earlier files have it; it had one value
     fitted: dict[str, Any] = {
         # Arrays stay arrays, numbers become Python's, as a fit leaves them.
         name: array if array.ndim else array.item()
-        for name, array in _take(arrays, FIELDS[kind], {"D": dim}).items()
+        for name, array in zip(FIELDS[kind], _take(arrays, FIELDS[kind]), strict=True)
     }
-    shares = fitted.get("weights_", np.ones(1))
-    good = shares.min() >= 0.0 and abs(shares.sum() - 1.0) <= _ROUNDING
-    require(good, "weights_ must not be negative, and sum to one")
     if issubclass(kind, RiemannianDensity):
-        shape = _means(fitted).shape
-        fitted["history_"] = [_step(entry, shape) for entry in header["history"]]
-        fitted["health_"] = _strings("health", header.get("health", []))
+        fitted["history_"] = [
+            Step(**step | {"means": np.asarray(step["means"], dtype=np.float64)})
+            for step in header["history"]
+        ]
+        fitted["health_"] = header.get("health", [])  # which earlier files lack
     metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
     require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
     if header["metric"]["learned"]:
@@ -236,10 +198,8 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
             fitted[f"{name}_"] = getattr(metric, name, math.inf)
     else:
         parameters["metric"] = metric
-    names = _strings("feature_names", header["feature_names"])
-    if names:
-        require(len(names) == dim, "feature_names must be one for each dimension")
-        fitted["feature_names_in_"] = np.array(names, dtype=object)
+    if header["feature_names"]:
+        fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
     model = kind(**parameters)
     for name, value in fitted.items():
         setattr(model, name, value)
@@ -260,65 +220,11 @@ def _kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
     return _CLASSES[name]
 
 
-def _parameters(kind: type[RiemannianEstimator], stored: dict) -> dict[str, Any]:
-    parameters = dict(stored)
-    if kind is LANDMixture:
-        parameters.pop("optimizer", None)  # earlier files have it; it had one value
-    known = set(kind._get_param_names()) - set(_NOT_STORED)
-    for name, value in parameters.items():
-        require(name in known, f"it has an unknown parameter, {name!r}")
-        if name == "init" and isinstance(value, list):
-            check_points(name, value)
-            continue
-        scalar = isinstance(value, _SCALARS)
-        require(scalar, f"parameter {name!r} must be a number or a word")
-        allowed = {**CHOICES, "metric": tuple(KINDS)}.get(name, (value,))
-        require(value in allowed, f"parameter {name!r} must not be {value!r}")
-    return parameters
-
-
-def _take(arrays: Arrays, fields: Mapping[str, Field], sizes: dict[str, int]) -> Arrays:
-    """Take the fields out of `arrays`; refuse what does not match them."""
-    for name, (letters, dtype, finite) in fields.items():
+def _take(arrays: Arrays, names: Sequence[str]) -> list[np.ndarray]:
+    """Take the arrays of these names out of `arrays`."""
+    for name in names:
         require(name in arrays, f"it has no {name}")
-        value = arrays[name]
-        shape = value.shape
-        require(value.dtype == dtype, f"{name} must hold {dtype}, got {value.dtype}")
-        axes = len(letters)
-        require(len(shape) == axes, f"{name} must have {axes} axes, got shape {shape}")
-        good = all(
-            sizes.setdefault(letter, size) == size > 0
-            for letter, size in zip(letters, shape, strict=True)
-        )
-        require(good, f"{name} has shape {shape}, which does not go with the others")
-        require(not finite or np.isfinite(value).all(), f"{name} must be finite")
-        natural = value.dtype.kind != "i" or np.all(value >= 0)
-        require(natural, f"{name} must not be negative")
-        definite = not letters.endswith("DD") or _are_definite(value)
-        require(definite, f"{name} must be symmetric and positive definite")
-    return {name: arrays.pop(name) for name in fields}
-
-
-def _are_definite(matrices: np.ndarray) -> bool:
-    skew = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-1, -2))
-    scale = np.abs(matrices).max(axis=(-1, -2))
-    lowest = np.linalg.eigvalsh(matrices).min(axis=-1)
-    return bool(np.all((skew <= _ROUNDING * scale) & (lowest > 0.0)))
-
-
-def _strings(name: str, values: Any) -> list[str]:
-    good = isinstance(values, list) and all(isinstance(each, str) for each in values)
-    require(good, f"{name} must be strings")
-    return values
-
-
-def _step(entry: dict[str, Any], shape: tuple[int, ...]) -> Step:
-    """An entry of the history."""
-    step = Step(**entry | {"means": np.asarray(entry["means"], dtype=np.float64)})
-    others = [value for name, value in entry.items() if name != "means"]
-    good = step.means.shape == shape and all(isinstance(x, _SCALARS) for x in others)
-    require(good, "the history does not go with the others")
-    return step
+    return [arrays.pop(name) for name in names]
 
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
@@ -339,17 +245,15 @@ def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
 
 def _metric(packed: dict, arrays: Arrays, fitted: dict, given: Any) -> Metric:
     """The metric of an entry in the header, or the one given if they agree."""
-    kind, dim = packed["kind"], fitted["n_features_in_"]
-    flags = all(isinstance(packed[name], bool) for name in ("learned", "table"))
-    require(flags, "metric.learned and metric.table must be true or false")
+    kind = packed["kind"]
     if kind == "given" and not packed["learned"]:
         return _check_given(given, arrays.pop("metric.tensors"), _means(fitted))
     require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
-        return EuclideanMetric(dim)
+        return EuclideanMetric(fitted["n_features_in_"])
     kinds = {each.__name__: each for each in KINDS.values()}
     require(kind in kinds, f"it has an unknown metric, {kind!r}")
-    data, sigma, rho = _take(arrays, _METRIC, {"D": dim}).values()
+    data, sigma, rho = _take(arrays, _METRIC)
     metric = kinds[kind](data, sigma.item(), rho.item())
     return metric.tabulated() if packed["table"] else metric
 

@@ -41,6 +41,7 @@ _SPECTRAL_ROWS, _OWN_SCALE = 500, 7
 _FIRST_KMEANS = 30, 1e-2
 
 
+@dataclass(eq=False, repr=False)
 class LANDMixture(RiemannianDensity):
     """Mixture of locally adaptive normal distributions.
 
@@ -91,43 +92,23 @@ class LANDMixture(RiemannianDensity):
     (100,)
     """
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        sigma: float | str = "auto",
-        rho: float | str = "auto",
-        metric: Any = None,
-        method: str = "ml",
-        volume: Volume = "exact",
-        reference: Reference = "lebesgue",
-        covariance_type: str = "full",
-        init: Any = "spectral",
-        n_init: int = 1,
-        n_samples: int = 3000,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sigma = sigma
-        self.rho = rho
-        self.metric = metric
-        self.method = method
-        self.volume = volume
-        self.reference = reference
-        self.covariance_type = covariance_type
-        self.init = init
-        self.n_init = n_init
-        self.n_samples = n_samples
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-        self.n_jobs = n_jobs
+    n_components: int = 1
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    method: str = "ml"
+    volume: Volume = "exact"
+    reference: Reference = "lebesgue"
+    covariance_type: str = "full"
+    init: Any = "spectral"
+    n_init: int = 1
+    n_samples: int = 3000
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = None
+    verbose: int = 0
+    callback: Any = None
+    n_jobs: int | None = None
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and label the rows."""

@@ -24,7 +24,7 @@ from land.estimators.clustering import f_measure
 from land.estimators.density import information_criteria
 from land.estimators.held_out import try_out
 from land.estimators.mixture import LANDMixture
-from land.estimators.scoring import check_n_jobs, spread
+from land.estimators.scoring import spread
 
 Array = NDArray[np.float64]
 Criterion = Literal["bic", "aic", "held_out"]
@@ -90,8 +90,7 @@ def select(
 
     A candidate that fails leaves its error in the table, and the others go on. An
     interrupt (Ctrl-C) ends the search and chooses among the candidates finished so far.
-    It warns if the choice is the largest or smallest number of components tried, and
-    raises a RuntimeError, with the first reason, if no candidate can be chosen.
+    A RuntimeError if no candidate can be chosen.
 
     Parameters
     ----------
@@ -100,8 +99,7 @@ def select(
     n_components : int or sequence of int
         Numbers of components to try.
     sigma : float, "auto" or sequence of these, optional
-        Values of sigma to try. Default: the `sigma` of `estimator`, ``"auto"`` without
-        one.
+        Values of sigma to try; by default that of `estimator`.
     estimator : LANDMixture, optional
         Template of the candidates: its other parameters are used for all of them.
     labels : sequence of length N, optional
@@ -117,12 +115,10 @@ def select(
         Share of the rows held out, between 0 and 1.
     n_jobs : int, optional
         Number of candidates fitted at the same time, in processes of their own, see
-        `LAND`. Each process compiles for itself: one job is faster for a few small
-        fits, and on an accelerator.
+        `LAND`. Each compiles for itself: one job is faster for a few small fits.
     random_state : None, int, RandomState or Generator
         Randomness of the fits and of the choice of the held-out rows, the same for all
-        candidates. With an integer, the chosen model is the one that a `LANDMixture` of
-        this `random_state` gives. Default: that of `estimator`.
+        candidates; by default that of `estimator`.
     verbose : int
         Whether to report every candidate on the standard error stream.
     **parameters
@@ -135,10 +131,10 @@ def select(
         Its table has ``n_components``, ``sigma`` and ``rho`` (NaN if the metric was
         given), and of the model fitted to all rows ``log_likelihood`` (with respect to
         dx), ``aic``, ``bic``, ``objective``, ``converged`` and ``n_failed_log_maps``;
-        ``held_out``, the mean log density of the held-out rows under a model, metric
-        included, fitted to the others, if known; ``f_measure``, the agreement with
-        `labels`; ``seconds``, compilation included; ``warnings`` of the fit, which
-        `select` repeats for the chosen model only; and the ``error`` if it failed.
+        ``held_out``, the mean log density of the held-out rows, if known;
+        ``f_measure``, the agreement with `labels`; ``seconds``, compilation included;
+        ``warnings`` of the fit, repeated for the chosen model only; and the ``error``
+        if it failed.
 
     Notes
     -----
@@ -164,9 +160,6 @@ def select(
         )
     template = clone(estimator or LANDMixture()).set_params(**parameters)
     check_choice("criterion", criterion)
-    if not isinstance(held_out, (bool, np.bool_)):
-        raise ValueError(f"held_out must be True or False, got {held_out!r}")
-    check_n_jobs(n_jobs)
     rows = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if not hasattr(X, "columns"):  # data frames keep the names of their columns
         X = rows
@@ -317,14 +310,11 @@ def _grid(n_components: Any, sigma: Any, template: LANDMixture) -> ParameterGrid
         raise ValueError(
             "sigma has no effect where a metric is given; leave one of them out"
         )
-    counts = [check_count("n_components", each) for each in _as_list(n_components)]
-    sigmas = _as_list(template.sigma if sigma is None else sigma)
+    tried = [n_components, template.sigma if sigma is None else sigma]
+    counts, sigmas = ([one] if np.ndim(one) == 0 else list(one) for one in tried)
+    counts = [check_count("n_components", each) for each in counts]
     values = {"n_components": counts, "sigma": sigmas}
     return ParameterGrid({name: list(dict.fromkeys(values[name])) for name in values})
-
-
-def _as_list(value: Any) -> list[Any]:
-    return [value] if np.ndim(value) == 0 else list(value)
 
 
 def _check_labels(labels: Any, n: int) -> list[Any] | None:

@@ -1,10 +1,11 @@
-"""Models of standardised columns that take and give points in the data's own units."""
+"""Models of standardised columns, and parts of models, in the data's own units."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +13,54 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from land._validation import check_points
 from land.density.likelihood import Measure
 
 Array = NDArray[np.float64]
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Parts(NamedTuple):
+    """Weights (K,), means (K, D) and covariances (K, D, D), None for clusters."""
+
+    weights: Array
+    means: Array
+    covariances: Array | None
+
+    def in_units(self, center: Array, scale: Array) -> Parts:
+        """The same for ``center + scale * x``, where these are for x."""
+        covariances = self.covariances
+        if covariances is not None:
+            covariances = covariances * np.outer(scale, scale)
+        return Parts(self.weights, self.means * scale + center, covariances)
+
+
+def parts_of(model: Any) -> Parts:
+    """The parts of a fitted model of this package, or of a GaussianMixture."""
+    names = ("means_", "mean_", "cluster_centers_")
+    found = [getattr(model, name) for name in names if hasattr(model, name)]
+    if not found:
+        raise ValueError(
+            f"model must be fitted and have means, got {type(model).__name__} without"
+        )
+    means = np.atleast_2d(found[0])
+    weights = getattr(model, "weights_", np.full(len(means), 1.0 / len(means)))
+    return Parts(weights, means, _covariances(model, *means.shape))
+
+
+def _covariances(model: Any, count: int, dim: int) -> Array | None:
+    """Covariance matrices (K, D, D); scikit-learn has four ways to store them."""
+    if hasattr(model, "covariance_"):
+        return np.asarray(model.covariance_)[None]
+    if not hasattr(model, "covariances_"):
+        return None
+    stored = np.asarray(model.covariances_)
+    kind = "full" if stored.ndim == 3 else model.covariance_type
+    if kind == "tied":
+        return np.broadcast_to(stored, (count, dim, dim))
+    if kind == "diag":
+        return stored[:, None, :] * np.eye(dim)
+    return stored[:, None, None] * np.eye(dim) if kind == "spherical" else stored
 
 
 def _has(name: str) -> Callable[[Method], Method]:
@@ -26,6 +71,7 @@ def _has(name: str) -> Callable[[Method], Method]:
     return decorator
 
 
+@dataclass(eq=False, repr=False)
 class Standardized(BaseEstimator):
     """A model fitted to columns of mean 0 and variance 1, for data in any units.
 
@@ -56,8 +102,7 @@ class Standardized(BaseEstimator):
     (60,)
     """
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
+    estimator: Any
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Standardise the columns of `X`, (N, D), and fit the model to them."""
@@ -73,8 +118,12 @@ class Standardized(BaseEstimator):
     def around(cls, model: Any, center: ArrayLike, scale: ArrayLike) -> Self:
         """A fitted model of columns that were standardised by hand."""
         made = cls(model)
-        made.estimator_, made.n_features_in_ = model, model.n_features_in_
-        made.center_, made.scale_ = np.asarray(center), np.asarray(scale)
+        made.estimator_, dim = model, model.n_features_in_
+        made.n_features_in_ = dim
+        made.center_ = check_points("center", center, dim, ndim=1)
+        made.scale_ = check_points("scale", scale, dim, ndim=1)
+        if made.scale_.min() <= 0.0:
+            raise ValueError(f"scale must be positive, got {made.scale_.min():g}")
         return made
 
     @_has("score_samples")

@@ -35,8 +35,6 @@ from land.plotting.sheet import (
 _FAINTEST = 0.05
 # Dimensions at most; more panels than theirs would be too small to read.
 MOST_SHOWN = 8
-# Inches of a panel, and of the legend below.
-_PANEL, _LEGEND = (2.3, 2.1), 0.5
 
 
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
@@ -68,8 +66,7 @@ def plot_covariance(
     -------
     list of Line2D
         A closed curve for each component and number of standard deviations, the latter
-        varying faster, with gaps where a geodesic could not be computed. The first of
-        each component has a label.
+        varying faster, with gaps where a geodesic failed.
     """
     ax, parts = axes(ax), components_of(model, 2)
     radii = check_points("n_std", np.atleast_1d(np.asarray(n_std)), ndim=1)
@@ -103,15 +100,14 @@ def plot_responsibilities(
     X : array_like of shape (n, 2)
         The data.
     max_curves : int
-        Of more curves than that, some are chosen, always the same ones.
+        Of more curves than that, some are chosen.
     ax, **style
         See `land.plotting`; of `LineCollection`.
 
     Returns
     -------
     list of LineCollection
-        One for each component, in its colour, with the responsibilities as alpha.
-        Without curves below a responsibility of 0.05, and those that failed.
+        One for each component, with the responsibilities above 0.05 as alpha.
     """
     ax, parts = axes(ax), components_of(model, 2)
     count = check_count("max_curves", max_curves)
@@ -181,12 +177,12 @@ def plot_pairs(
     if len(labels) != dim:
         raise ValueError(f"names must have {dim} entries, got {len(labels)}")
     pairs = list(combinations(shown, 2))
-    # For up to eight dimensions one of these leaves no panel empty.
+    # For up to eight dimensions one of these leaves no place empty.
     across = next((n for n in (3, 4, 5) if len(pairs) % n == 0), 1)
     down = len(pairs) // across
     if figure is None:
         figure = plt.figure(layout="constrained")
-    figure.set_size_inches(across * _PANEL[0], down * _PANEL[1] + _LEGEND)
+    figure.set_size_inches(2.3 * across, 2.1 * down + 0.5)  # of the legend
     panels = figure.subplots(down, across, squeeze=False).ravel()
     clusters = _clusters(model, points)
     for ax, pair in zip(panels, pairs, strict=True):

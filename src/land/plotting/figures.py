@@ -8,23 +8,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from land.estimators.archive import replacing
 from land.plotting.components import (
+    MOST_SHOWN,
     plot_covariance,
     plot_means,
     plot_pairs,
     plot_responsibilities,
     plot_view3d,
 )
+from land.plotting.fits import plot_history
 from land.plotting.plane import plot_data, plot_density, plot_metric
-from land.plotting.sheet import LEGEND, component_legend, sheet
+from land.plotting.sheet import LEGEND, check_dimensions, component_legend, sheet
 
 _LENGTH = r"length of a step, $\log\sqrt{|M(x)|}$"
 # Ratio of extents from which a figure to scale would be a thin line.
 _MOST_UNEQUAL = 8.0
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure in the format of the file's name."""
+    with replacing(path) as stream:
+        kind = path.suffix[1:].lower() or "png"
+        figure.savefig(stream, format=kind, dpi=200, bbox_inches="tight")
+
+
+def model_figure(stored: Any, kind: str, grid: int) -> Any:
+    """The figure of a kind, see `land plot`, with the data the metric was learned from.
+
+    A ValueError if the model has none of this kind.
+    """
+    dim, points = len(stored.columns), stored.model.metric_.landmarks
+    if kind == "history":
+        return single_figure(plot_history, stored.model)
+    if points is None and (kind != "density" or dim > 2):
+        raise ValueError(
+            "the model's space is flat, so its file has no data to draw; use --kind "
+            "density for two columns, --kind history, or land.plotting"
+        )
+    if kind == "density" and dim == 1:
+        return line_figure(stored, points, grid)
+    if kind == "view3d":
+        return view3d_figure(stored, points)
+    if not hasattr(stored.model, "score_samples") and kind != "metric":
+        kind = "pairs"  # clusters have no more to show
+    if kind == "pairs":
+        return pairs_figure(stored, points, range(min(dim, MOST_SHOWN)))
+    return plane_figure(stored, kind, points, grid)
+
+
+def single_figure(plot: Any, model: Any) -> Any:
+    """What a function of `land.plotting` draws of a model, by itself."""
+    with sheet(1, 1, (5.0, 2.6)) as (figure, axes):
+        plot(model, axes[0, 0])
+    return figure
 
 
 def line_figure(stored: Any, points: Any, grid: int) -> Any:
@@ -44,6 +86,7 @@ def line_figure(stored: Any, points: Any, grid: int) -> Any:
 def plane_figure(stored: Any, kind: str, points: Any, grid: int) -> Any:
     """The figure of a model of two columns; of a flat one there are no points."""
     model = stored.model
+    check_dimensions(len(stored.columns), 2)
     width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
     to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
     ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7

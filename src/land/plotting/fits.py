@@ -14,23 +14,13 @@ from land.estimators.selection import SIGNS
 from land.plotting.sheet import COLORS, axes, component_colors, styled
 
 _LABELS = {"bic": "BIC", "aic": "AIC", "held_out": "held-out log density"}
-# Log densities per row that differ by less than this look alike, as they are.
-_LEAST_SPAN = 0.2
-_RING: Any = {
-    "marker": "o",
-    "mfc": "none",
-    "mec": "0.2",
-    "ms": 12,
-    "ls": "",
-    "zorder": 4,
-}
+_RING: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 12, "ls": ""}
 
 
 def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
     """Draw the objective against the steps of the fit of a LAND or LANDMixture.
 
-    The vertical axis spans 0.2 at least, so that small changes look small. The `style`
-    is of `Axes.plot`.
+    The `style` is of `Axes.plot`.
     """
     history = getattr(model, "history_", None)
     if not history:
@@ -43,10 +33,6 @@ def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
     values = [step.objective for step in history]
     look = styled(style, color=COLORS[0], marker="o", markersize=3.5, linewidth=1.4)
     (artist,) = ax.plot(steps, values, **look)
-    low, high = ax.get_ylim()
-    if high - low < _LEAST_SPAN:
-        # The end of the fit, not its middle, is what stays where it is.
-        ax.set_ylim(min(values) - 0.25 * _LEAST_SPAN, min(values) + 0.75 * _LEAST_SPAN)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("step")
     ax.set_ylabel("mean negative log density")
@@ -89,7 +75,7 @@ def plot_selection(
     """Draw a criterion against the number of components, a line for each sigma.
 
     Returns the lines, and last a ring around the best candidate; those that failed are
-    left out. The figure says if the best has the most components that were tried.
+    left out.
 
     Parameters
     ----------
@@ -105,14 +91,14 @@ def plot_selection(
     if name not in SIGNS:
         words = ", ".join(repr(word) for word in SIGNS)
         raise ValueError(f"criterion must be one of {words}, got {name!r}")
-    usable = [row for row in _rows(selection) if _is_number(row.get(name))]
+    usable = [row for row in _rows(selection) if math.isfinite(row.get(name, math.nan))]
     if not usable:
         raise ValueError(f"selection has no row with a finite {name}")
     ax = axes(ax)
     lines: dict[float | None, list[dict]] = {}
     for row in sorted(usable, key=lambda row: row["n_components"]):
-        sigma = row.get("sigma")
-        lines.setdefault(sigma if _is_number(sigma) else None, []).append(row)
+        sigma = row.get("sigma", math.nan)
+        lines.setdefault(sigma if math.isfinite(sigma) else None, []).append(row)
     artists: list[Line2D] = []
     for sigma, color in zip(lines, component_colors(len(lines)), strict=True):
         look = styled(style, color=color, marker="o", markersize=4)
@@ -122,14 +108,7 @@ def plot_selection(
         points = [(row["n_components"], row[name]) for row in lines[sigma]]
         artists += ax.plot(*zip(*points, strict=True), **look)
     best = min(usable, key=lambda row: SIGNS[name] * row[name])
-    at = best["n_components"], best[name]
-    artists += ax.plot(*at, **_RING)
-    tried = [row["n_components"] for row in usable]
-    if min(tried) < at[0] == max(tried):
-        # Left of the ring, where all other candidates are worse and no line passes.
-        place: Any = {"xytext": (-10, 0), "textcoords": "offset points"}
-        place |= {"ha": "right", "va": "center", "fontsize": "small", "color": "0.2"}
-        ax.annotate("the most that was tried", at, **place)
+    artists += ax.plot(best["n_components"], best[name], **_RING)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("components")
     ax.set_ylabel(_LABELS[name])
@@ -140,15 +119,9 @@ def _rows(selection: Any) -> list[dict]:
     """The rows of a selection, of a data frame or of a list."""
     table = getattr(selection, "table", selection)
     rows = table.to_dict("records") if hasattr(table, "to_dict") else list(table)
-    if not rows or not all(
-        isinstance(row, dict) and "n_components" in row for row in rows
-    ):
+    if not rows or not all("n_components" in row for row in rows):
         raise ValueError(
             "selection must be the result of land.select or its table, rows with "
             f"n_components; got {type(selection).__name__}"
         )
     return rows
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)

@@ -22,18 +22,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_points
 from land.estimators.archive import replacing
-from land.estimators.comparison import LEAST_ROWS, Comparison, compare
+from land.estimators.held_out import (
+    LEAST_ROWS,
+    Comparison,
+    compare,
+    mean_and_error,
+)
+from land.estimators.standardized import parts_of
 from land.metrics import EuclideanMetric
-from land.plotting.figures import line_figure, pairs_figure, plane_figure
+from land.plotting.figures import (
+    line_figure,
+    pairs_figure,
+    plane_figure,
+    single_figure,
+)
 from land.plotting.fits import plot_history, plot_learning
-from land.plotting.sheet import COLORS, Array, components_of, sheet
+from land.plotting.sheet import COLORS, Array, sheet
 
 # Points of a figure at most: more make the file large, and hide each other.
 _MOST_POINTS = 500
 # Points of the density along each axis: splines between them look smooth.
 _GRID = 50
-# Columns of pairs of clusters, and of samples: six panels, and three rows.
-_PAIRED, _SAMPLED = 4, 3
+# Columns at most that are drawn in pairs.
+_SHOWN = 3
 _PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
 _STYLE = """
 :root { color-scheme: light dark; --soft: #8882; --line: #8888; }
@@ -188,7 +199,7 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
     rows: list[list] = []
     for entry in entries:
         ahead = "" if entry is entries[0] else _signed(*entry.ahead_of(entries[0]))
-        shown = _signed(entry.mean, entry.stderr, "")
+        shown = _signed(*mean_and_error(entry.values), "")
         rows.append([entry.name, entry.note, shown, ahead, f"{entry.seconds:.2g} s"])
     header = ("model", "", "log density", "ahead of LAND", "fit")
     yield f"<h2>Comparison</h2>{_table(header, rows)}"
@@ -211,10 +222,8 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
 
 
 def _model_section(view: _View) -> Iterator[str]:
-    model, parts = view.model, components_of(view.model)
-    means = parts.means * view.scale + view.center
-    weights = getattr(model, "weights_", np.ones(1))
-    spreads = np.sqrt(np.einsum("kdd->kd", np.asarray(parts.covariances))) * view.scale
+    weights, means, covariances = parts_of(view.model).in_units(view.center, view.scale)
+    spreads = np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
     rows = []
     for k, at in enumerate(zip(means, spreads, strict=True)):
         cells = [f"{m:.4g} ± {s:.2g}" for m, s in zip(*at, strict=True)]
@@ -223,7 +232,7 @@ def _model_section(view: _View) -> Iterator[str]:
     yield '<p class="note">Mean ± standard deviation, as measured at the mean.</p>'
     yield f"<p>{escape('; '.join(_facts(view)))}.</p>"
     yield "<h2>Health of the fit</h2>"
-    yield _list(model.health_) or "<p>Nothing to object to.</p>"
+    yield _list(view.model.health_) or "<p>Nothing to object to.</p>"
 
 
 def _facts(view: _View) -> Iterator[str]:
@@ -267,7 +276,7 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
     elif dim == 2:
         draw = partial(plane_figure, view, "density", points, _GRID)
         yield f"Density, means and covariances over {rows}", draw, None
-        count = len(components_of(model).means)
+        count = len(parts_of(model).means)
         shares = model.predict_proba(points) if count > 1 else np.ones((len(X), 1))
         hover = [
             f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
@@ -276,29 +285,23 @@ def _figures(view: _View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
         draw = partial(plane_figure, view, "responsibilities", points, _GRID)
         yield f"Geodesics from the means to {rows}, by component", draw, hover
     else:
-        shown = range(min(dim, _PAIRED))
+        shown = range(min(dim, _SHOWN))
         draw = partial(pairs_figure, view, points, shown)
         words = f"{rows} in pairs of the first {len(shown)} columns"
         yield f"Clusters, means and covariances of {words}", draw, None
     samples = partial(_samples, view, X, seed)
     yield f"Samples of the model beside {rows}", samples, None
-    history = partial(_single, plot_history, model)
+    history = partial(single_figure, plot_history, model)
     yield "Mean negative log density against the steps of the fit", history, None
     if getattr(model, "learning_", None):
-        learning = partial(_single, plot_learning, model)
+        learning = partial(single_figure, plot_learning, model)
         yield "Held-out log density of the sigmas and rhos tried", learning, None
-
-
-def _single(plot: Callable[..., Any], model: Any) -> Any:
-    with sheet(1, 1, (5.0, 2.6)) as (figure, axes):
-        plot(model, axes[0, 0])
-    return figure
 
 
 def _samples(view: _View, X: Array, seed: int) -> Any:
     """Data on the left, as many draws on the right; a row for each pair of columns."""
     drawn = view.model.sample(len(X), seed)[0] * view.scale + view.center
-    first = range(min(X.shape[1], _SAMPLED))
+    first = range(min(X.shape[1], _SHOWN))
     pairs: list = list(combinations(first, 2)) or [(0,)]
     size, shared = (3.0, 2.4), {"sharex": "row", "sharey": "row"}
     with sheet(len(pairs), 2, size, **shared) as (figure, axes):
@@ -347,11 +350,8 @@ def _with_titles(svg: str, titles: Iterator[str]) -> str:
 
     def titled(use: re.Match[str]) -> str:
         words = next(titles, None)
-        return (
-            use[0]
-            if words is None
-            else f"{use[1]}><title>{escape(words)}</title></use>"
-        )
+        title = f"{use[1]}><title>{escape(words or '')}</title></use>"
+        return use[0] if words is None else title
 
     return head + found + re.sub(r"(<use [^>]*)/>", titled, points)
 

@@ -37,15 +37,12 @@ GEODESIC, STRAIGHT, FAN = COLORS[:3]
 POINT = "#222222"
 # The darkest shade stays light enough for lines and points on it.
 _SHORT_TO_LONG = LinearSegmentedColormap.from_list("short to long", ["w", "#8c8c8c"])
-_TIMES = np.linspace(0.0, 1.0, SMOOTH + 1)
 # Contours enclose these shares of the probability, from the outermost inwards. Shares
 # stay put where a few cells near a caustic have a huge density; heights would not.
-SHARES = (0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
+SHARES = np.linspace(0.95, 0.05, 7)
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
-# Nats below the highest density where it may level off: no contour is there.
-_DEEPEST = 15.0
 
 
 def plot_data(data: ArrayLike, ax: Axes | None = None, **style) -> PathCollection:
@@ -74,10 +71,8 @@ def plot_metric(
     ----------
     metric : Metric
         A metric in two dimensions.
-    limits : array_like, optional
-        ``[[x_min, x_max], [y_min, y_max]]``; by default the landmarks with a margin.
-    grid : int
-        Number of points along each axis.
+    limits, grid
+        See `plot_density`.
     ax, **style
         See `land.plotting`; of `Axes.pcolormesh`.
     """
@@ -121,9 +116,9 @@ def _points(curves: Any) -> Any:
     """The points of curves in any form."""
     if isinstance(curves, LogMap):
         return curves.curves
-    if isinstance(curves, Geodesic):
-        return curves(_TIMES)[None]
-    return [each(_TIMES) if isinstance(each, Geodesic) else each for each in curves]
+    several = [curves] if isinstance(curves, Geodesic) else curves
+    times = np.linspace(0.0, 1.0, SMOOTH + 1)
+    return [each(times) if isinstance(each, Geodesic) else each for each in several]
 
 
 # Densities.
@@ -173,7 +168,7 @@ def plot_density(
         three standard deviations around the means, and what the axes show already.
     levels : int or array_like, optional
         Heights of the contours, or how many of them; by default those that enclose
-        95, 80, 65, 50, 35, 20 and 10 % of the probability on the grid.
+        95, 80, 65, 50, 35, 20 and 5 % of the probability on the grid.
     filled : bool
         Whether to fill between the contours or to draw lines.
     colorbar : bool
@@ -264,8 +259,14 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
         )
     order = np.argsort(-heights)
     above = np.cumsum(weights[order]) / weights.sum()
-    rows = np.searchsorted(above, np.asarray(shares))
-    return np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
+    rows = np.searchsorted(above, shares)
+    levels = np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
+    if len(levels) < 2:
+        raise ValueError(
+            "the density is high in a few places between the points of the grid only; "
+            "try a larger grid, or standardised columns"
+        )
+    return levels
 
 
 def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
@@ -290,9 +291,9 @@ def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
     x, y, density, _ = lattice
     if np.ma.is_masked(density) or min(len(x), len(y)) < 4 or not density.any():
         return x, y, density
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.ma.getdata(density))
-    logs = np.maximum(logs, logs.max() - _DEEPEST)
+    # Far below the highest density, where no contour is, it may level off.
+    floor = np.finfo(float).eps * density.max()
+    logs = np.log(np.maximum(np.ma.getdata(density), floor))
     fine_x, fine_y = (
         np.linspace(each[0], each[-1], max(SMOOTH, len(each))) for each in (x, y)
     )

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
+from land.estimators.standardized import parts_of
 from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
@@ -67,17 +68,12 @@ def metric_of(model: Any) -> Metric | None:
 
 def components_of(model: Any, dim: int | None = None) -> Components:
     """What there is to draw of a fitted model, which must have `dim` dimensions."""
-    names = ("means_", "mean_", "cluster_centers_")
-    found = [getattr(model, name) for name in names if hasattr(model, name)]
-    if not found:
-        raise ValueError(
-            f"model must be fitted and have means, got {type(model).__name__} without"
-        )
-    means = np.atleast_2d(found[0])
-    check_dimensions(means.shape[1], dim)
-    metric = metric_of(model) or EuclideanMetric(means.shape[1])
-    covariances = _covariances(model, *means.shape)
-    return Components(means, covariances, metric, component_colors(len(means)))
+    parts = parts_of(model)
+    count, found = parts.means.shape
+    check_dimensions(found, dim)
+    metric = metric_of(model) or EuclideanMetric(found)
+    colors = component_colors(count)
+    return Components(parts.means, parts.covariances, metric, colors)
 
 
 def check_dimensions(found: int, expected: int | None) -> None:
@@ -131,24 +127,6 @@ def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:
     count = check_count("grid", grid, minimum=2)
     x, y = (np.linspace(low, high, count) for low, high in bounds)
     return x, y, np.stack(np.meshgrid(x, y), axis=-1)
-
-
-def _covariances(model: Any, count: int, dim: int) -> Array | None:
-    """Covariance matrices (K, D, D), if the model has any.
-
-    scikit-learn has four ways to store them; our models have matrices always.
-    """
-    if hasattr(model, "covariance_"):
-        return np.asarray(model.covariance_)[None]
-    if not hasattr(model, "covariances_"):
-        return None
-    stored = np.asarray(model.covariances_)
-    kind = "full" if stored.ndim == 3 else model.covariance_type
-    if kind == "tied":
-        return np.broadcast_to(stored, (count, dim, dim))
-    if kind == "diag":
-        return stored[:, None, :] * np.eye(dim)
-    return stored[:, None, None] * np.eye(dim) if kind == "spherical" else stored
 
 
 @contextmanager

@@ -1,16 +1,13 @@
-"""Figures of the command line: of a stored model, and those of `land demo`.
+"""`land demo`: LAND, least squares and a Gaussian mixture on built-in data.
 
-The demo fits LAND, least squares and a Gaussian mixture to half of built-in data and
-judges them on the other half. Sigma and rho suit the purpose: a large rho for a
-density, a small one for clusters.
+They are fitted to half of the data and judged on the other half. Sigma and rho suit the
+purpose: a large rho for a density, a small one for clusters.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,87 +15,18 @@ from sklearn.mixture import GaussianMixture
 
 import land
 from land import plotting
-from land.cli.console import CommandError, Console
-from land.cli.data import SHOWN
-from land.cli.models import StoredModel
+from land.cli.console import Console
 from land.cli.tables import text_table, write_table
-from land.estimators.archive import replacing
-from land.plotting.components import MOST_SHOWN
-from land.plotting.figures import (
-    line_figure,
-    pairs_figure,
-    plane_figure,
-    view3d_figure,
-)
+from land.plotting.figures import save_figure
 from land.plotting.sheet import COLORS, LEGEND, sheet
 
-MODELS = ("LAND", "least squares", "Gaussian mixture")
-# Inches of a panel of the demo: three of them fill a page.
-_PANEL = (3.0, 2.1)
-# One colour: the order of components differs from model to model.
-_RINGS = COLORS[1]
-_NOTE = """\
-(higher is better for both; held-out: mean over rows not fitted to; sigma and rho were
- chosen by hand on these data: an illustration, not a benchmark)"""
 # Rows of the data, effort for the constant and points along the axes of a figure: small
 # enough to take seconds, large enough to tell the models apart.
 ROWS, SAMPLES, GRID = 300, 600, 26
-
-
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format of the file's name."""
-    with replacing(path) as stream:
-        kind = path.suffix[1:].lower() or "png"
-        figure.savefig(stream, format=kind, dpi=200, bbox_inches="tight")
-
-
-def model_figure(stored: StoredModel, kind: str, grid: int) -> Any:
-    """The figure of a model, with the data that its metric was learned from."""
-    dim, points = len(stored.columns), stored.model.metric_.landmarks
-    if kind == "history":
-        with sheet(1, 1, (4.0, 2.8)) as (figure, axes):
-            plotting.plot_history(stored.model, axes[0, 0])
-        return figure
-    if dim == 1 and kind == "density":
-        return _drawn(line_figure, stored, points, grid)
-    if dim == 1:
-        raise CommandError(
-            "the model has one column; use --kind density or --kind history"
-        )
-    if points is None and (kind, dim) != ("density", 2):
-        raise CommandError(
-            "the model's space is flat, so its file has no data to draw; use --kind "
-            "density for two columns, --kind history, or land.plotting"
-        )
-    if kind == "view3d":
-        if dim == 2:
-            raise CommandError("the model has 2 columns; --kind view3d needs 3 or more")
-        return view3d_figure(stored, points)
-    if not hasattr(stored.model, "score_samples") and kind != "metric":
-        kind = "pairs"  # clusters have no more to show
-    if kind == "pairs":
-        return pairs_figure(stored, points, range(dim if dim <= MOST_SHOWN else SHOWN))
-    if dim > 2:
-        raise CommandError(
-            f"the model has {dim} columns; --kind {kind} needs 2, use --kind pairs or "
-            "view3d"
-        )
-    return _drawn(plane_figure, stored, kind, points, grid)
-
-
-def _drawn(figure: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return figure(*arguments)
-    except ValueError as error:
-        if "levels" not in str(error):  # matplotlib's complaint about too few
-            raise
-        raise CommandError(
-            "the density is high in a few places between the lattice's points only; "
-            "try a larger --grid, or 'land fit --standardize'"
-        ) from None
-
-
-# The demo.
+_MODELS = ("LAND", "least squares", "Gaussian mixture")
+_NOTE = """\
+(higher is better for both; held-out: mean over rows not fitted to; sigma and rho were
+ chosen by hand on these data: an illustration, not a benchmark)"""
 
 
 class Case(NamedTuple):
@@ -144,9 +72,9 @@ def builtin_cases(seed: int) -> list[Case]:
 def compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict], Any]:
     """Fit, judge and draw all models: a row for each, and the figure."""
     rows: list[dict[str, Any]] = []
-    with sheet(len(cases), len(MODELS), _PANEL) as (figure, axes):
+    with sheet(len(cases), len(_MODELS), (3.0, 2.1)) as (figure, axes):
         for panels, case in zip(axes, cases, strict=True):
-            for ax, name in zip(panels, MODELS, strict=True):
+            for ax, name in zip(panels, _MODELS, strict=True):
                 with console.working(f"{case.name}: {name}"):
                     model = _fitted(case, name, seed, console)
                     rows.append(_judged(case, name, model))
@@ -185,9 +113,11 @@ def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
     test, agreement = case.data[1::2], None
     if case.classes is not None:
         agreement = land.f_measure(case.classes[1::2], model.predict(test))
-    metric = (None, None) if name == "Gaussian mixture" else (case.sigma, case.rho)
     return {
-        **{"data": case.name, "model": name, "sigma": metric[0], "rho": metric[1]},
+        "data": case.name,
+        "model": name,
+        "sigma": getattr(model, "sigma", None),
+        "rho": getattr(model, "rho", None),
         "held_out_log_density": float(model.score_samples(test).mean()),
         "f_measure": agreement,
     }
@@ -196,11 +126,13 @@ def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
 def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
     plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
     contours: Any = plotting.plot_density(model, ax, grid=GRID)
-    shares = "density (95 % to 10 % of the probability)"
+    shares = "density (95 % to 5 % of the probability)"
     ax.fill([], [], color=contours.cmap(0.5), label=shares)
-    rings = plotting.plot_covariance(model, ax, n_std=1.0, color=_RINGS, label=None)
+    # One colour: the order of components differs from model to model.
+    look: Any = {"color": COLORS[1]}
+    rings = plotting.plot_covariance(model, ax, n_std=1.0, label=None, **look)
     rings[0].set_label("one standard deviation")
-    plotting.plot_means(model, ax, color=_RINGS, label="mean")
+    plotting.plot_means(model, ax, label="mean", **look)
 
 
 def _title(row: dict[str, Any]) -> str:
