@@ -57,27 +57,6 @@ def test_fit_hands_its_arguments_on():
     assert parameters["n_components"] == 2
 
 
-def test_fit_knows_labels_and_scaling(scaled, scaled_file, in_units):
-    model, center, scale = scaled
-    np.testing.assert_array_equal(center, in_units.mean(axis=0))
-    np.testing.assert_array_equal(scale, in_units.std(axis=0))
-    _, extra = load_with_extra(scaled_file)
-    assert extra["columns"] == ["across", "up"]
-    assert extra["label"] == "kind"
-    np.testing.assert_allclose(model.metric_.data.std(axis=0), 1.0)
-
-
-def test_fit_compares_with_labels(cli, result, table, tmp_path, moons, in_units):
-    file = tmp_path / "model.land"
-    arguments = ("fit", table, "-k", 2, "-l", "kind", "-o", file, *LEAST)
-    done = cli(*arguments, "--json", "-q", "--standardize")
-    found = result(done.out)
-    clusters = land.load(file).predict(in_units)
-    expected = land.f_measure(moons[1], clusters)
-    assert found["f_measure"] == pytest.approx(expected)
-    assert done.err == ""
-
-
 def test_fit_shows_a_summary(cli, table, tmp_path):
     arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q")
     done = cli(*arguments, "--covariance-type", "diag")
@@ -85,14 +64,6 @@ def test_fit_shows_a_summary(cli, table, tmp_path):
     assert f"model: {tmp_path / 'm'}" in done.out
     for word in ("sigma", "parameter", "geodesic", "objective"):
         assert word not in done.out
-
-
-def test_details_are_for_those_who_ask(cli, table, tmp_path):
-    arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m", *LEAST, "-q", "-v")
-    text = cli(*arguments, "--covariance-type", "diag").out
-    assert "diag covariances (4 parameters)" in text
-    assert "sigma " in text
-    assert "geodesics computed, 0 failed at the end" in text
 
 
 def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_path):

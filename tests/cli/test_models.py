@@ -59,12 +59,3 @@ def test_the_signs_of_the_numbers_are_remembered(cli, result, tmp_path, arc_poin
         for how in ([other], [plain, "--decimal", "."])
     ]
     assert found[0]["mean_log_density"] == found[1]["mean_log_density"]
-
-
-def test_a_column_may_be_named_weight(cli, one_file, tmp_path):
-    """The weights of the components are shown beside it."""
-    land.load(one_file).save(tmp_path / "m", extra={"columns": ["weight", "b"]})
-    text = cli("info", tmp_path / "m", "-q").out
-    assert "component weight" in text
-    assert "weight_" in text
-    assert " 1.000 " in text

@@ -36,13 +36,6 @@ def test_select_shows_a_table(cli, table, tmp_path):
     assert "log_likelihood" in text
 
 
-def test_select_compares_with_labels(cli, result, table):
-    arguments = ("select", table, "-l", "kind", "-k", "2", "--standardize", *LEAST)
-    (row,) = result(cli(*arguments, "-q", "--json").out)["table"]
-    assert 0.5 < row["f_measure"] <= 1.0
-    assert "f_measure" in cli(*arguments, "-q").out
-
-
 def candidates(*values):
     """Rows of a table, of 1, 2, ... components with these values of BIC."""
     common = {"error": "", "converged": True, "log_likelihood": 0.0, "aic": 0.0}

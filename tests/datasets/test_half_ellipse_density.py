@@ -70,10 +70,6 @@ def test_far_points_do_not_underflow():
     assert log_density == pytest.approx(expected)
 
 
-def test_no_points_no_densities():
-    assert half_ellipse_log_density(np.empty((0, 2))).shape == (0,)
-
-
 @pytest.mark.parametrize(
     ("X", "message"),
     [

@@ -74,8 +74,6 @@ def check_same(model, other):
         ("two", ("search", 0)),
         ("one", ("fit", 3)),
         ("two", ("fit", 3)),
-        pytest.param("one", ("fit", 0), marks=pytest.mark.nightly),
-        pytest.param("two", ("fit", 1), marks=pytest.mark.nightly),
     ],
     ids=str,
 )
@@ -143,12 +141,6 @@ def test_other_files_are_left_alone(flat, cloud, interrupted):
         with pytest.raises(ValueError, match="is not a checkpoint"):
             land.LAND(callback=Checkpoint(interrupted), **FLAT).fit(cloud)
         assert interrupted.read_bytes() == contents
-
-
-def test_a_folder_that_does_not_exist(cloud, tmp_path):
-    nowhere = Checkpoint(tmp_path / "none" / "fit.checkpoint")
-    with pytest.raises(FileNotFoundError):
-        land.LAND(callback=nowhere, **FLAT).fit(cloud)
 
 
 def test_a_full_disk_costs_a_warning_and_not_the_fit(data, tmp_path, monkeypatch):

@@ -10,14 +10,13 @@ import joblib
 import numpy as np
 import pytest
 from dask.distributed import Client, LocalCluster
-from sklearn.base import clone
 
 import land
 from land.estimators import scoring
 from land.estimators.scoring import spread
 from land.metrics import EuclideanMetric, FunctionMetric
 
-pytestmark = pytest.mark.slow  # each worker imports and compiles for itself
+pytestmark = pytest.mark.nightly  # each worker imports and compiles for itself
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,6 @@ def test_scores_are_those_of_this_process(cluster, many_chunks, arc):
     np.testing.assert_array_equal(there, here)
 
 
-@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:the chosen number of components:UserWarning")
 def test_candidates_are_those_of_this_process(cluster, pair):
     template = land.LANDMixture(
@@ -84,34 +82,6 @@ def test_candidates_are_those_of_this_process(cluster, pair):
     np.testing.assert_array_equal(there.model.means_, here.model.means_)
 
 
-@pytest.mark.nightly
-def test_restarts_are_those_of_this_process(cluster, pair):
-    heard = []
-    model = land.LANDMixture(
-        2,
-        metric=EuclideanMetric(2),
-        init="random",
-        n_init=3,
-        n_samples=200,
-        random_state=0,
-        callback=heard.append,
-    )
-    here = clone(model).fit(pair)
-    heard.clear()
-    with joblib.parallel_config(backend="dask"):
-        there = clone(model).fit(pair)
-    np.testing.assert_array_equal(there.means_, here.means_)
-    assert there.objective_ == here.objective_
-    assert there.n_log_maps_ == here.n_log_maps_
-    assert [step.objective for step in there.history_] == [
-        step.objective for step in here.history_
-    ]
-    # One for each fit: what they were told in between is not for this process.
-    assert len(heard) == 3
-    assert min(step.objective for step in heard) == there.objective_
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize("what", ["fit", "transform"])
 def test_a_worker_that_is_killed_costs_time_but_not_the_result(
     what, cluster, many_chunks, pair, tmp_path

@@ -121,8 +121,3 @@ def test_fewer_parameters_fit_no_better_on_a_learned_metric(smooth_model, arc):
     slack = 3.0 * smooth_model.log_constant_stderr_ + 1e-3
     assert objectives[0] <= objectives[1] + slack
     assert objectives[1] <= objectives[2] + slack
-
-
-def test_a_model_that_is_not_fitted_has_no_parameters_yet():
-    assert not hasattr(land.LAND(), "n_parameters_")
-    assert not hasattr(land.LANDMixture(), "n_parameters_")

@@ -149,28 +149,6 @@ def test_a_disk_that_fills_up_leaves_the_old_file(run_fresh, tmp_path):
     assert len(errors) >= 8
 
 
-FORKED = """
-import os, warnings
-import numpy as np
-import land
-
-X = np.random.default_rng(0).normal(size=(20, 2))
-metric = land.metrics.LocalDiagonalMetric(X, 0.8, 0.5)
-process = os.fork()
-lengths = land.log_map(metric, X[0], X[:5]).lengths
-if process == 0:
-    lengths.tofile(FILE)
-    os._exit(0)
-assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
-np.testing.assert_array_equal(np.fromfile(FILE), lengths)
-"""
-
-
-@pytest.mark.nightly
-def test_a_fork_after_the_import_computes_the_same(run_fresh, tmp_path):
-    run_fresh(FORKED.replace("FILE", repr(str(tmp_path / "lengths"))))
-
-
 @pytest.mark.nightly
 def test_two_threads_fit_at_once_what_they_fit_alone(arc, cloud):
     options = {"sigma": 0.8, "rho": 0.5, "n_samples": 300, "random_state": 0}

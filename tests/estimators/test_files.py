@@ -8,7 +8,6 @@ import os
 import pickle
 import threading
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 
 import land
 from land.estimators.archive import read_archive, replacing, write_archive
-from land.estimators.files import load_with_extra
 from land.fitting import Step
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
@@ -55,19 +53,6 @@ def test_the_table_of_a_metric_comes_back_bit_for_bit(moons_clusters, moons, tmp
     model.save(tmp_path / "model")
     for each in (pickle.loads(pickle.dumps(model)), land.load(tmp_path / "model")):
         np.testing.assert_array_equal(each.metric_.tensor(moons), tensors)
-
-
-def test_a_mixture_comes_back_bit_for_bit(moons_mixture, moons, tmp_path):
-    moons_mixture.save(tmp_path / "model")
-    loaded = land.load(tmp_path / "model")
-    for name in ("score_samples", "predict_proba"):
-        np.testing.assert_array_equal(
-            getattr(loaded, name)(moons), getattr(moons_mixture, name)(moons)
-        )
-    for mine, theirs in zip(
-        loaded.sample(9, 1), moons_mixture.sample(9, 1), strict=True
-    ):
-        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_mixtures_of_earlier_files_had_an_optimizer(moons_mixture, tmp_path):
@@ -175,15 +160,6 @@ def test_a_stored_metric_is_not_handed_in_again(file):
         land.load(file, metric=EuclideanMetric(2))
 
 
-def test_extra_survives(arc_model, tmp_path):
-    extra = {"columns": ["a", "b"], "none": None, "shift": np.array([1.0, 2.0])}
-    arc_model.save(tmp_path / "model", extra=extra)
-    _, loaded = load_with_extra(tmp_path / "model")
-    assert loaded.keys() == extra.keys()
-    assert loaded["columns"] == ["a", "b"]
-    np.testing.assert_array_equal(loaded["shift"], [1.0, 2.0])
-
-
 def test_standardised_columns_are_not_forgotten(arc_means, arc, tmp_path):
     center, scale = np.array([5.0, -3.0]), np.array([2.0, 100.0])
     extra = {"center": center, "scale": scale}
@@ -209,12 +185,6 @@ def test_numpy_reads_the_file_without_pickle(arc_model, file):
         assert json.loads(members["header.json"])["format"] == "land-model"
 
 
-def test_jax_arrays_as_parameters(flat, tmp_path):
-    model = copy.copy(flat).set_params(init=jnp.array([3.0, -1.0]))
-    model.save(tmp_path / "model")
-    assert land.load(tmp_path / "model").init == [3.0, -1.0]
-
-
 # What cannot be saved.
 
 
@@ -222,20 +192,6 @@ def test_an_unfitted_model_is_not_saved(tmp_path):
     with pytest.raises(NotFittedError):
         land.LAND().save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_unknown_models_are_not_saved(arc_model, tmp_path):
-    class Mine(land.LAND):
-        pass
-
-    mine = Mine()
-    vars(mine).update(vars(arc_model))
-    with pytest.raises(land.ModelFileError, match=r"must be one of LAND, .* got Mine"):
-        mine.save(tmp_path / "model")
-    strange = land.LAND()
-    vars(strange).update(vars(arc_model), note_=1)
-    with pytest.raises(land.ModelFileError, match=r"do not know: \['note_'\]"):
-        strange.save(tmp_path / "model")
 
 
 def test_a_failed_save_leaves_the_old_file_alone(arc_model, file):

@@ -56,11 +56,10 @@ def test_the_laws_are_compared_in_dx(blob):
     assert model.score(blob) == pytest.approx(gaussian, abs=1e-4)
 
 
-@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_starts_that_are_given_up_are_counted_in_any_process(blob, n_jobs):
+def test_starts_that_are_given_up_are_counted(blob):
     quick = {"n_samples": 200, "tol": 1e-2, "n_init": 2, "random_state": 0}
     blob = blob[:40]
-    model = land.LANDMixture(2, n_jobs=n_jobs, **quick).fit(blob)
+    model = land.LANDMixture(2, **quick).fit(blob)
     assert isinstance(model.metric_, EuclideanMetric)
     assert model.geometry_gain_ < 0.05
     flat = land.LANDMixture(2, metric=EuclideanMetric(2), **quick).fit(blob)

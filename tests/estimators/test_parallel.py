@@ -42,11 +42,6 @@ def test_one_after_the_other_unless_told():
     assert list(spread(job, range(3), None)) == [(k, (k, here)) for k in range(3)]
 
 
-def test_a_single_job_stays_here(threads):
-    found = spread(lambda job: threading.current_thread(), [0], None)
-    assert list(found) == [(0, threading.current_thread())]
-
-
 def test_jobs_do_not_spread_any_further(threads):
     found = spread(lambda job: joblib.effective_n_jobs(None), range(4), None)
     assert [result for _, result in found] == [1] * 4

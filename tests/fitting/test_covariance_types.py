@@ -57,14 +57,14 @@ def profiles():
     found = {}
     for name in SIZES:
         kind = COVARIANCE_TYPES[name]
-        settings = {"covariance_type": kind, "n_samples": 6000, "tail": 1e-5}
+        settings = {"covariance_type": kind, "n_samples": 3000, "tail": 1e-5}
         problem = FitProblem(metric, data, **settings)
         (estimate,) = problem.profile([MEAN], [weights], problem.log_maps([MEAN]))
         found[name] = problem, weights, estimate
     return found
 
 
-@pytest.fixture(params=SIZES)
+@pytest.fixture(params=["full", "diag"])
 def profiled(request, profiles):
     return profiles[request.param]
 

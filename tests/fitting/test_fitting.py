@@ -41,8 +41,8 @@ def flat():
 
 @pytest.fixture
 def arc():
-    data = land.datasets.make_half_ellipse(random_state=0)
-    metric = LocalDiagonalMetric(data, sigma=0.3, rho=1e-3).tabulated()
+    data = land.datasets.make_half_ellipse(100, random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.4, rho=0.05).tabulated()
     return problem_for(metric, data)
 
 
@@ -171,24 +171,16 @@ def gradient_and_differences(metric, data, n_samples, law="riemannian"):
     [
         ("half_ellipse", "riemannian"),
         ("circle", "lebesgue"),
-        pytest.param("half_ellipse", "lebesgue", marks=pytest.mark.nightly),
         pytest.param("spiral", "riemannian", marks=pytest.mark.nightly),
+        pytest.param("two_moons", "riemannian", marks=pytest.mark.nightly),
     ],
 )
 def test_the_gradient_is_that_of_the_objective_and_takes_no_maps(name, law):
     data = getattr(land.datasets, f"make_{name}")(150, random_state=0)
+    data = data[0] if isinstance(data, tuple) else data
     gradient, slopes, maps = gradient_and_differences(*learned(data), 3000, law)
     assert np.linalg.norm(gradient - slopes) < 1e-4 * np.linalg.norm(slopes)
     assert np.linalg.norm(slopes) > 0.02  # a gradient of zero would be no test
-    assert maps == 0
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", ["two_moons", "wave_and_arc"])
-def test_the_gradient_is_that_of_the_objective_on_clusters(name):
-    data, _ = getattr(land.datasets, f"make_{name}")(150, random_state=0)
-    gradient, slopes, maps = gradient_and_differences(*learned(data), 3000)
-    assert np.linalg.norm(gradient - slopes) < 1e-4 * np.linalg.norm(slopes)
     assert maps == 0
 
 
@@ -198,9 +190,6 @@ def test_the_gradient_is_that_of_the_objective_on_clusters(name):
     [
         pytest.param(2, True, id="2-full"),
         pytest.param(3, False, id="3-diagonal"),
-        pytest.param(5, False, id="5-diagonal", marks=pytest.mark.nightly),
-        pytest.param(2, False, id="2-diagonal", marks=pytest.mark.nightly),
-        pytest.param(3, True, id="3-full", marks=pytest.mark.nightly),
         pytest.param(5, True, id="5-full", marks=pytest.mark.nightly),
     ],
 )
@@ -276,7 +265,7 @@ def _with_constant(spot, constant):
 
 def test_a_closed_curve_is_counted_once():
     """Half-way round a circle, every point is reached on two ways."""
-    data = land.datasets.make_circle(150, random_state=0)
+    data = land.datasets.make_circle(80, random_state=0)
     sigma = automatic_sigma(data, 2)
     metric = LocalDiagonalMetric(data, sigma, 0.3 * automatic_rho(data, sigma))
     problem = problem_for(metric, data, law="lebesgue", n_samples=3000)
@@ -284,7 +273,7 @@ def test_a_closed_curve_is_counted_once():
     (coarse,) = problem.profile([data[0]], [weights], problem.log_maps([data[0]]))
     (verified,) = problem.verify([coarse], [weights])
     # By a fine grid of log maps.
-    steps = np.linspace(-2.5, 2.5, 81)
+    steps = np.linspace(-2.3, 2.3, 51)
     grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
     tangents = land.log_map(metric, data[0], grid, tol=1e-4).tangents
     squares = np.einsum("ni,ij,nj->n", tangents, verified.precision, tangents)

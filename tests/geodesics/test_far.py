@@ -45,7 +45,7 @@ def test_as_the_ordinary_solver_has_it(metric, data, at_moderate_distance):
     np.testing.assert_allclose(far.log_dets, near.log_dets, atol=1e-3)
 
 
-@pytest.mark.parametrize("distance", [1e2, 1e5, 1e8])
+@pytest.mark.parametrize("distance", [1e2, 1e8])
 def test_exp_of_log_at_any_distance(metric, data, distance):
     points = distance * WAYS
     logs = land.log_map(metric, data[0], points)
@@ -107,7 +107,7 @@ def test_points_nearby_do_not_notice(metric, data):
     np.testing.assert_array_equal(mixed.lengths[:9], near.lengths)
 
 
-@pytest.mark.parametrize("dim", [1, 3, 8])
+@pytest.mark.parametrize("dim", [1, 8])
 def test_in_other_dimensions(dim):
     rng = np.random.default_rng(0)
     data = rng.normal(size=(30, dim))

@@ -13,7 +13,6 @@ import land
 from land.geodesics.graph import (
     _choose_landmarks,
     _one_per_cell,
-    distinct_rows,
     segment_lengths,
 )
 from land.metrics import FunctionMetric, LocalDiagonalMetric
@@ -23,7 +22,6 @@ CLUSTER = 0.3 * RNG.standard_normal((25, 2))
 
 # All padded to 64 rows: one compilation serves them.
 ODD_DATA = {
-    "one datum": [[0.0, 0.0]],
     "two data": [[0.0, 0.0], [1.0, 0.0]],
     "one datum many times": np.zeros((40, 2)),
     "many data twice": np.repeat(CLUSTER, 2, axis=0),
@@ -43,16 +41,9 @@ def test_odd_data(data):
     found = land.log_map(metric, data[0], targets)
     assert found.converged.all()
     np.testing.assert_array_equal(found.tangents[2], 0.0)
-
-
-def test_clusters_far_apart_are_joined():
-    """No neighbour of one cluster lies in the other, yet a path leads across."""
-    data = ODD_DATA["two clusters far apart"]
-    metric = LocalDiagonalMetric(data, sigma=0.5, rho=0.1)
-    curve = land.geodesic(metric, data[0], data[-1])
-    assert curve.converged
-    # Between the clusters there is nothing but rho.
-    assert curve.length == pytest.approx(30.0 / np.sqrt(0.1), rel=0.1)
+    if np.ptp(data) > 20.0:
+        # No neighbour of one cluster lies in the other: there is nothing but rho.
+        assert found.lengths[0] == pytest.approx(30.0 / np.sqrt(0.1), rel=0.1)
 
 
 def test_a_metric_is_let_go_with_its_graph():
@@ -77,13 +68,6 @@ def test_landmarks_are_as_dense_as_the_resolution():
     assert len(small) == 2000
 
 
-def test_many_landmarks_stay_bounded():
-    points = 2000.0 * np.random.default_rng(2).random((200_000, 2))
-    chosen = _one_per_cell(points, 1.0)
-    assert 5000 < len(chosen) <= 20_000
-    assert len(np.unique(chosen)) == len(chosen)
-
-
 def test_landmarks_in_many_dimensions():
     """Data around the origin lie in more cells than landmarks, however wide."""
     cloud = np.random.default_rng(3).standard_normal((30_000, 20))
@@ -91,13 +75,6 @@ def test_landmarks_in_many_dimensions():
     wide = LocalDiagonalMetric(cloud, sigma=20.0, rho=1.0)
     assert len(_choose_landmarks(wide)) == 2000
     assert len(_one_per_cell(cloud, 0.1)) <= 20_000
-
-
-def test_distinct_rows():
-    rows = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0], [-0.0, 5.0], [2.0, 1.0]])
-    first, which = distinct_rows(rows)
-    assert sorted(first) == [0, 1, 4]
-    np.testing.assert_array_equal(rows[first][which], rows)
 
 
 def full_metric():

@@ -14,7 +14,7 @@ from land.metrics import LocalDiagonalMetric, Metric
 ARC = st.tuples(st.floats(0.05, 0.95), st.floats(-0.15, 0.15))
 # A part of it, crossed on few meshes, for laws about metrics that compile anew.
 SHORT_ARC = st.tuples(st.floats(0.4, 0.6), st.floats(-0.1, 0.1))
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=8)
 
 
 def place(spot):

@@ -8,7 +8,7 @@ import pytest
 
 import land
 from land._device import in_lockstep
-from land.geodesics import boundary, shortest
+from land.geodesics import shortest
 from land.geodesics.collocation import fit_polylines
 from land.geodesics.equation import linearised
 from land.geodesics.newton import finish_curves
@@ -55,18 +55,6 @@ def test_determinants_are_those_of_integration(metric, on_the_arc, half_ellipse)
     expected = land.exp_log_det(metric, on_the_arc, exact.tangents, tol=1e-11)
     assert logs.converged.all()
     np.testing.assert_allclose(logs.log_dets, expected, atol=1e-4)
-
-
-def test_determinants_without_newtons_method_are_integrated(
-    metric, on_the_arc, half_ellipse, monkeypatch
-):
-    logs = land.log_map(metric, on_the_arc, half_ellipse[:20])
-    expected = logs.log_dets
-    monkeypatch.setattr(boundary._Solver, "finish", lambda self, batches: batches)
-    again = land.log_map(metric, on_the_arc, half_ellipse[:20])
-    assert again.n_iter.sum() > logs.n_iter.sum()
-    np.testing.assert_allclose(again.lengths, logs.lengths, rtol=2e-6)
-    np.testing.assert_allclose(again.log_dets, expected, atol=1e-3)
 
 
 def test_determinants_keep_the_axes_and_know_of_rest_and_failure(metric, half_ellipse):
@@ -149,10 +137,9 @@ def test_geodesics_that_follow_others_are_as_short(
     assert following.lengths.mean() < (1.0 + 1e-4) * alone.lengths.mean()
 
 
-@pytest.mark.parametrize("count", [40, 300])
-def test_geodesics_of_several_bases_are_each_in_its_place(metric, many, count):
-    """In any order, with pilots and without."""
-    two, targets = many[[7, 3]], many[:count]
+def test_geodesics_of_several_bases_are_each_in_its_place(metric, many):
+    """In any order."""
+    two, targets, count = many[[7, 3]], many, len(many)
     which = np.random.default_rng(0).permutation(np.repeat([0, 1], count))
     places = np.concatenate([np.flatnonzero(which == k) for k in (0, 1)])
     order = np.empty(2 * count, dtype=int)
@@ -213,17 +200,3 @@ def test_fields_are_derivatives_of_the_curves(metric, on_the_arc, half_ellipse, 
         predicted = curves.moved(bases[which], (targets + shift[1])[which])
         change = np.abs(others.rates - curves.rates).max()
         assert np.abs(predicted - others.rates).max() < 1e-2 * change
-
-
-def test_neighbours_are_found_once(metric, on_the_arc, half_ellipse):
-    """And again for other targets, and for another metric."""
-    points = half_ellipse[:60]
-    first = land.log_map(metric, on_the_arc, points)
-    moved = land.log_map(metric, on_the_arc + 0.01, points, curves=first)
-    known, kept = first._solution.nearby, moved._solution.nearby
-    assert kept.gaps is known.gaps
-    nudged = land.log_map(metric, on_the_arc, points + 1e-3, curves=first)
-    assert nudged._solution.nearby.gaps is not known.gaps
-    other = land.metrics.LocalDiagonalMetric(half_ellipse, sigma=0.4, rho=1e-3)
-    elsewhere = land.log_map(other, on_the_arc, points, curves=first)
-    assert elsewhere._solution.nearby.gaps is not known.gaps

@@ -282,41 +282,6 @@ def test_copies_make_tables_of_their_own(center):
         np.testing.assert_array_equal(own, other)
 
 
-@pytest.fixture(scope="module")
-def arc():
-    """A metric of many data in full and from a table, and points on its arc."""
-    data = land.datasets.make_half_ellipse(2000, n_centers=None, random_state=0)
-    metric = LocalDiagonalMetric(data, 0.15, 0.01)
-    order = np.argsort(np.linalg.norm(data - [0.0, 1.5], axis=1))
-    # Not far away: every doubling of the mesh is another compilation.
-    return metric, metric.tabulated(), data[order[0]], data[order[100:600:100]]
-
-
-@pytest.mark.slow
-def test_maps_are_the_same(arc):
-    everything, other, base, points = arc
-    logs = [land.log_map(metric, base, points) for metric in (everything, other)]
-    for found in logs:
-        assert found.converged.all()
-    np.testing.assert_allclose(logs[1].lengths, logs[0].lengths, rtol=2e-6)
-    exps = [
-        land.exp_map(metric, base, 0.3 * logs[0].tangents)
-        for metric in (everything, other)
-    ]
-    np.testing.assert_array_equal(exps[1].n_steps, exps[0].n_steps)
-    np.testing.assert_allclose(exps[1].points, exps[0].points, rtol=0, atol=1e-8)
-
-
-@pytest.mark.nightly
-def test_constants_are_the_same(arc):
-    everything, other, base, _ = arc
-    values = [
-        land.log_constant(metric, base, 0.05 * np.eye(2), n_samples=32, random_state=0)
-        for metric in (everything, other)
-    ]
-    assert values[1].value == pytest.approx(values[0].value, abs=1e-8)
-
-
 @pytest.mark.parametrize("form", ["metric", "metric.tabulated()"])
 def test_similar_metrics_share_a_compilation(count_compilations, form):
     counts = count_compilations(f"""

@@ -38,13 +38,6 @@ def test_contour_lines_lie_at_their_height(ax, arc_model, measure):
     assert abs(np.median(heights) / level - 1.0) < 0.15
 
 
-def test_default_limits_hold_the_training_data(ax, arc, arc_model):
-    contours = plot_density(arc_model, ax, grid=4)
-    low, high = contours.axes.dataLim.min, contours.axes.dataLim.max
-    assert np.all(low < arc.min(axis=0))
-    assert np.all(high > arc.max(axis=0))
-
-
 @pytest.fixture(scope="module")
 def flat(arc):
     """A model of ours, whose space is flat."""
@@ -79,12 +72,6 @@ def test_default_levels_enclose_shares_of_the_mass():
     np.testing.assert_allclose(levels, 1.0 - np.array(SHARES), atol=2e-3)
 
 
-def test_no_density_anywhere_is_said_plainly():
-    nowhere = np.ma.masked_invalid(np.full((3, 3), np.nan))
-    with pytest.raises(ValueError, match="other limits"):
-        enclosing_levels(nowhere, nowhere)
-
-
 def test_anything_with_log_densities_will_do(ax, arc):
     kernels = KernelDensity(bandwidth=0.5).fit(arc)
     with pytest.raises(ValueError, match="limits must be given, or data drawn"):
@@ -111,25 +98,6 @@ def test_the_colour_bar_says_which_density(arc_model):
     shown = {text.get_text() for text in bar.get_yticklabels()}
     assert {"95 %", "10 %"} <= shown
     np.testing.assert_array_equal(contours.colorbar.get_ticks(), contours.levels)
-
-
-def test_heights_of_ones_own(gaussians):
-    figure = Figure()
-    settings = {"levels": [0.01, 0.1], "grid": 8, "colorbar": True}
-    plot_density(gaussians, figure.add_subplot(), measure="riemannian", **settings)
-    assert figure.axes[1].get_ylabel() == "density with respect to dx"
-
-
-def test_coarse_lattices_have_smooth_contours(ax):
-    """A contour of a normal density is a circle, also between the lattice's points."""
-    lattice = density_grid(
-        GaussianMixture().fit([[-1.0, -1], [-1, 1], [1, -1], [1, 1]]),
-        limits=[[-3, 3], [-3, 3]],
-        grid=8,
-    )
-    contours = plot_grid(lattice, ax, levels=[0.05], filled=False)
-    radii = np.linalg.norm(contours.get_paths()[0].vertices, axis=1)
-    np.testing.assert_allclose(radii, radii.mean(), rtol=1e-3)
 
 
 def test_models_of_more_dimensions_are_refused(ax):

@@ -1,7 +1,4 @@
-from types import SimpleNamespace
-
 import numpy as np
-import pandas as pd
 import pytest
 
 import land
@@ -21,20 +18,6 @@ def test_a_line_for_each_sigma_and_a_ring_around_the_best(ax):
     assert first.get_color() != second.get_color()
     np.testing.assert_array_equal(ring.get_xydata(), [[2, 4.0]])
     assert ax.get_ylabel() == "BIC"
-
-
-def test_results_of_select_and_data_frames(ax):
-    frame = pd.DataFrame(ROWS)
-    chosen = SimpleNamespace(table=frame, criterion="held_out")
-    *_, ring = plot_selection(chosen, ax)
-    np.testing.assert_array_equal(ring.get_xydata(), [[2, -4.0]])
-    assert len(plot_selection(frame, ax)) == 3
-
-
-@pytest.mark.parametrize(("values", "said"), [((3, 2, 1), True), ((3, 1, 2), False)])
-def test_the_edge_of_the_range_is_named(ax, values, said):
-    plot_selection([{"n_components": k, "bic": b} for k, b in enumerate(values, 1)], ax)
-    assert [text.get_text() for text in ax.texts] == ["the most that was tried"] * said
 
 
 def test_failed_candidates_are_left_out(ax):
@@ -66,15 +49,6 @@ def test_objective_against_steps(ax, arc):
     expected = [(step.iteration, step.objective) for step in model.history_]
     np.testing.assert_array_equal(line.get_xydata(), expected)
     assert ax.get_xlabel() == "step"
-
-
-@pytest.mark.parametrize(("fall", "span"), [(0.01, 0.2), (5.0, 5.5)])
-def test_small_changes_look_small(ax, fall, span):
-    steps = [SimpleNamespace(iteration=k, objective=7.0 - fall * k) for k in (0, 1)]
-    plot_history(SimpleNamespace(history_=steps), ax)
-    low, high = ax.get_ylim()
-    assert high - low == pytest.approx(span)
-    assert low < 7.0 - fall < 7.0 < high
 
 
 def test_learning_shows_what_was_tried_and_what_was_chosen(ax):

@@ -78,14 +78,6 @@ def test_joints_are_where_they_were_worked_out_to_be():
         )
 
 
-def test_windows_line_ends_change_nothing(tmp_path):
-    path = tmp_path / "arm.bvh"
-    path.write_bytes(ARM.replace("\n", "\r\n").encode())
-    np.testing.assert_array_equal(
-        joint_positions(read_bvh(path)), joint_positions(parse_bvh(ARM))
-    )
-
-
 @given(seed=st.integers(0, 2**32))
 def test_bones_keep_their_length(seed):
     motion = parse_bvh(ARM)

@@ -70,11 +70,6 @@ def test_every_sample_comes_back(edf, tmp_path_factory, samples, others):
     np.testing.assert_array_equal(read_signal(path, "own").values, samples.ravel())
 
 
-def test_unknown_number_of_records_follows_from_the_size(write, night):
-    path = write(night(n_records=-1))
-    assert len(read_signal(path, "EEG Fpz-Cz").values) == 8
-
-
 def test_annotations_of_all_records_are_read(write, hypnogram):
     path = write(
         hypnogram(
@@ -117,9 +112,3 @@ def test_cut_file_is_refused(write, night):
 def test_file_that_is_not_edf_is_named(write, content):
     with pytest.raises(ValueError, match=r"night\.edf cannot be read as EDF"):
         read_signal(write(content), "EEG Fpz-Cz")
-
-
-def test_empty_digital_range_is_refused(write, edf):
-    flat = {"label": "flat", "samples": [[0]], "digital": (0, 0)}
-    with pytest.raises(ValueError, match=r"night\.edf cannot be read"):
-        read_signal(write(edf([flat])), "flat")

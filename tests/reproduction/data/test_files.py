@@ -82,25 +82,6 @@ def test_silent_host_is_given_up(web, url, tmp_path, monkeypatch):
     assert_refused(url, tmp_path, "timed out")
 
 
-def test_prepared_arrays_are_read_by_name(tmp_path):
-    np.savez(tmp_path / "prepared.npz", a=np.arange(3), b=np.ones(2))
-    found = read_prepared("prepared.npz", ["b"], tmp_path)
-    assert list(found) == ["b"]
-    np.testing.assert_array_equal(found["b"], [1.0, 1.0])
-    assert read_prepared("absent.npz", ["b"], tmp_path) is None
-
-
-def test_unusable_prepared_file_is_named(tmp_path):
-    path = tmp_path / "prepared.npz"
-    np.savez(path, a=np.arange(3))
-    with pytest.raises(ValueError, match=r"prepared\.npz .*b is not a file"):
-        read_prepared(path.name, ["b"], tmp_path)
-    for content in (path.read_bytes()[:100], b"", b"neither zip nor npy"):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"prepared\.npz .*Remove it"):
-            read_prepared(path.name, ["a"], tmp_path)
-
-
 def test_prepared_file_runs_no_code(tmp_path):
     np.savez(tmp_path / "prepared.npz", a=np.array([{"any": "object"}], dtype=object))
     with pytest.raises(ValueError, match="allow_pickle=False"):

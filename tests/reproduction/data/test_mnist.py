@@ -67,13 +67,6 @@ def test_every_form_gives_the_same_images(put, subset, rows, tmp_path):
     np.testing.assert_array_equal(labels, DIGITS[rows])
 
 
-def test_one_digit_can_be_chosen(tmp_path):
-    put_packed(tmp_path)
-    images, labels = load_mnist(1, subset="all", data_home=tmp_path, download=False)
-    np.testing.assert_array_equal(images, PIXELS[[0, 2, 5]].reshape(3, 784) / 255)
-    np.testing.assert_array_equal(labels, [1, 1, 1])
-
-
 def test_only_the_asked_for_half_is_downloaded(home, tmp_path):
     images, labels = load_mnist(subset="test", data_home=tmp_path)
     np.testing.assert_array_equal(images, PIXELS[4:].reshape(-1, 784) / 255)
@@ -102,36 +95,12 @@ def test_file_that_is_not_idx_is_named(tmp_path, content):
         read_idx(path)
 
 
-def test_damaged_packed_file_is_named(tmp_path):
-    path = tmp_path / "images.gz"
-    path.write_bytes(gzip.compress(FILES["t10k-images-idx3-ubyte"])[:-30])
-    with pytest.raises(ValueError, match=r"images\.gz cannot be unpacked"):
-        read_idx(path)
-
-
 @pytest.mark.parametrize("digit", [10, -1, 1.5, "1"])
 def test_unknown_choices_are_refused(digit):
     with pytest.raises(ValueError, match="digit must be"):
         load_mnist(digit, download=False)
     with pytest.raises(ValueError, match="subset must be"):
         load_mnist(subset=str(digit), download=False)
-
-
-# MD5 of the unpacked idx files.
-UNPACKED_MD5 = {
-    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
-    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
-    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
-    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
-}
-
-
-def test_real_images_have_the_published_checksums(real):
-    for part, name in (("train", "train"), ("test", "t10k")):
-        images, labels = real(mnist._load_part, part)
-        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
-            found = hashlib.md5(idx(array)).hexdigest()
-            assert found == UNPACKED_MD5[f"{name}-{kind}-ubyte"]
 
 
 def test_real_ones(real):
