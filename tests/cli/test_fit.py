@@ -78,13 +78,6 @@ def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_pa
         assert word not in text
 
 
-def test_few_rows_for_many_parameters(cli, tmp_path):
-    (tmp_path / "d.csv").write_text("a,b\n0,0.1\n1.2,2\n2.1,0.3\n")
-    done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m", *LEAST, "-q")
-    assert "land: warning: component 0 has 3 rows for 5 parameters" in done.err
-    assert "component 0 has 3 rows for 5" in cli("info", tmp_path / "m", "-q").out
-
-
 USAGE = {
     "metric": (["--metric", "zero"], "invalid choice: 'zero'"),
     "count": (["-k", "0"], "whole number from 1, got '0'"),
@@ -182,15 +175,3 @@ def test_a_preview_takes_some_rows(cli, result, tmp_path):
     assert len(model.metric_.landmarks) == 200
     assert (model.n_samples, model.tol) == (300, 1e-2)
     assert result(done.out)["f_measure"] > 0.8
-
-
-def test_many_columns_warn_before_the_fit(cli, tmp_path, monkeypatch):
-    np.savetxt(tmp_path / "d.csv", np.eye(12)[:, :11] + 0.1, delimiter=",")
-
-    def fit(self, X):
-        raise RuntimeError("so far")
-
-    monkeypatch.setattr(land.LAND, "fit", fit)
-    done = cli("fit", tmp_path / "d.csv", "-o", tmp_path / "m")
-    assert "a fit to 11 columns takes long" in done.err
-    assert done.err.index("11 columns") < done.err.index("so far")

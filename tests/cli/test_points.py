@@ -52,24 +52,6 @@ def test_score_as_json(cli, result, scaled, scaled_file, table, in_units):
     assert found["failed_rows"] == 0
 
 
-def test_rows_that_are_dropped_leave_a_gap(cli, scaled_file, tmp_path, columns):
-    (tmp_path / "d.csv").write_text("across,up\n100,0.001\n,0.002\n120,0.003\n")
-    done = cli("score", scaled_file, tmp_path / "d.csv", "--drop-missing", "-q")
-    assert columns(done.out)["row"] == ("1", "3")
-    assert "land: warning: left out 1 of 3 rows" in done.err
-
-
-def test_scores_with_data_in_a_file(
-    cli, scaled_file, table, tmp_path, in_units, columns, numbers
-):
-    file = tmp_path / "scores.csv"
-    done = cli("score", scaled_file, table, "-o", file, "--with-data", "-q")
-    found = columns(file.read_text())
-    assert list(found) == ["row", "across", "up", "kind", "log_density"]
-    np.testing.assert_array_equal(numbers(found["across"]), in_units[:, 0])
-    assert f"log densities: {file}" in done.out
-
-
 def test_columns_are_checked(fails, scaled_file, tmp_path):
     (tmp_path / "d.csv").write_text("u,v\n100,0.001\n")
     for name in ("score", "predict"):

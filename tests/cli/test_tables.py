@@ -108,15 +108,6 @@ def test_a_header_is_found(read, case):
     assert len(table) == content.count("\n") - header
 
 
-def test_a_header_can_be_declared(read):
-    assert list(read("1,2\n3,4\n", header=True)) == ["1", "2"]
-    assert len(read("a,b\n1,2\n", header=False)) == 2
-
-
-def test_names_are_made_unique(read):
-    assert list(read("a,a,,b\n1,2,3,4\n")) == ["a", "a.2", "x3", "b"]
-
-
 @pytest.mark.parametrize(
     "word", ["", "NA", "n/a", "NaN", "null", "None", "?", "-", "."]
 )
@@ -238,12 +229,6 @@ def test_columns_by_name_or_number(choose, columns, names):
     assert data.X[0].tolist() == [first[name] for name in names]
 
 
-@pytest.mark.parametrize("columns", [["d"], ["0"], ["5"], ["3-9"], ["a,a"], ["3-2"]])
-def test_columns_that_are_not_there(choose, columns):
-    with pytest.raises(CommandError, match=r"columns? "):
-        choose(FOUR, columns=columns)
-
-
 def test_labels_are_kept_aside(choose):
     data, _ = choose(FOUR, labels="kind")
     assert data.names == ["a", "b", "c"]
@@ -278,11 +263,6 @@ def test_what_is_wrong_is_left_out_when_asked(choose):
     assert len(warned) == 3
 
 
-def test_text_in_a_column_that_was_asked_for_is_an_error(choose):
-    with pytest.raises(CommandError, match="'kind' holds text, 'u' in row 1"):
-        choose(FOUR, columns=["a,kind"], ignore_text=True)
-
-
 @pytest.mark.parametrize(
     ("content", "remedy"),
     [
@@ -308,20 +288,6 @@ def test_dates_are_called_dates(choose, day):
         choose(f"a,b\n{rows}\n")
     with pytest.raises(CommandError, match="column 'b' holds text"):
         choose(f"a,b\n{rows}\n7,May\n")
-
-
-def test_one_row_is_too_few(choose):
-    with pytest.raises(CommandError, match="one row of data is too few") as caught:
-        choose("a,b\n1,2\n")
-    assert "--exclude" not in str(caught.value)
-    with pytest.raises(CommandError, match="one row of data is too few"):
-        choose("a,b\n1,2\n,3\n", drop_missing=True)
-
-
-def test_a_column_that_counts_is_suspicious(choose):
-    _, warned = choose("id,b\n1,5\n2,9\n3,4\n")
-    assert "column 'id' counts the rows" in warned[0]
-    assert choose("id,b\n1,5\n2,9\n3,4\n", columns=["id,b"])[1] == []
 
 
 def test_columns_of_very_different_scale(choose):

@@ -81,7 +81,7 @@ def test_flat_draws_are_normal():
 def plane(model):
     """A grid with log maps to all of its points, and the area of a cell."""
     metric, mean, _ = model
-    x, y = np.linspace(-4.0, 4.0, 65), np.linspace(-1.2, 2.8, 33)
+    x, y = np.linspace(-4.0, 4.0, 81), np.linspace(-1.2, 2.6, 39)
     grid = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     logs = land.log_map(metric, mean, grid, tol=1e-4)
     assert logs.converged.all()

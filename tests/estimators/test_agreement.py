@@ -66,17 +66,6 @@ def test_agrees_with_the_definition(pairs):
     )
 
 
-@few
-@given(PAIRS, st.permutations(range(4)), st.permutations(range(5)), st.randoms())
-def test_names_and_order_do_not_matter(pairs, of_class, of_cluster, random):
-    value = f_measure(*_columns(pairs))
-    assert f_measure(*_columns([(of_class[c], of_cluster[k]) for c, k in pairs])) == (
-        pytest.approx(value, rel=1e-14)
-    )
-    shuffled = random.sample(pairs, len(pairs))
-    assert f_measure(*_columns(shuffled)) == pytest.approx(value, rel=1e-14)
-
-
 @pytest.mark.parametrize(
     "classes",
     [

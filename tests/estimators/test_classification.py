@@ -69,17 +69,6 @@ def test_flat_space_gives_the_classical_discriminants(classes, covariance, prior
     )
 
 
-def test_two_classes_have_one_decision(classes):
-    X, y = classes
-    two = y != "c"
-    model = land.LANDClassifier(metric=FLAT, random_state=0).fit(X[two], y[two])
-    decision = model.decision_function(X)
-    assert decision.shape == (len(X),)
-    np.testing.assert_array_equal(decision > 0.0, model.predict(X) == "b")
-    odds = 1.0 / (1.0 + np.exp(-decision))
-    np.testing.assert_allclose(odds, model.predict_proba(X)[:, 1])
-
-
 @pytest.fixture(scope="module")
 def bent():
     X, y = land.datasets.make_two_moons(80, random_state=0)

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import time
 from pathlib import Path
 
 import joblib
@@ -13,7 +12,6 @@ from dask.distributed import Client, LocalCluster
 
 import land
 from land.estimators import scoring
-from land.estimators.scoring import spread
 from land.metrics import EuclideanMetric, FunctionMetric
 
 pytestmark = pytest.mark.nightly  # each worker imports and compiles for itself
@@ -47,18 +45,6 @@ def pair():
     """Two normal clouds far apart."""
     rng = np.random.default_rng(3)
     return np.concatenate([rng.normal(size=(30, 2)), 8.0 + rng.normal(size=(30, 2))])
-
-
-def test_both_workers_take_part(cluster):
-    with joblib.parallel_config(backend="dask"):
-        found = dict(spread(_wait, range(8), None))
-    assert sorted(found) == list(range(8))
-    assert set(found.values()) == set(cluster.run(os.getpid).values())
-
-
-def _wait(job):
-    time.sleep(0.2)
-    return os.getpid()
 
 
 def test_scores_are_those_of_this_process(cluster, many_chunks, arc):

@@ -60,26 +60,6 @@ def test_one_in_flat_space_is_the_normal_distribution(cloud, kind):
     assert model.bic(cloud) == pytest.approx(truth.bic(cloud), rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    "kind", ["diag", *(pytest.param(k, marks=pytest.mark.nightly) for k in KINDS[::2])]
-)
-def test_the_papers_optimizer_finds_the_same(cloud, kind):
-    truth = gaussian_mixture(cloud, 1, kind)
-    model = land.LAND(
-        metric=EuclideanMetric(2),
-        covariance_type=kind,
-        optimizer="paper",
-        tol=1e-12,
-        n_samples=3000,
-        random_state=0,
-    ).fit(cloud)
-    np.testing.assert_allclose(model.mean_, truth.means_[0], atol=0.05)
-    # Plain Monte Carlo with 3000 draws, which the descent adapts itself to.
-    np.testing.assert_allclose(model.covariance_, as_matrices(truth)[0], atol=0.05)
-    off_diagonal = model.covariance_[0, 1]
-    assert (abs(off_diagonal) > 0.1) == (kind == "full")
-
-
 @each_kind
 def test_two_in_flat_space_are_the_gaussian_mixture(clusters, kind):
     truth = gaussian_mixture(clusters, 2, kind)

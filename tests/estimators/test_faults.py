@@ -1,6 +1,6 @@
 """Files survive what befalls a process: the old one or the new one, never a broken one.
 
-A small part runs every time, the rest nightly.
+A small part of the trials runs every time, the rest nightly.
 """
 
 import errno
@@ -114,17 +114,6 @@ def test_of_two_writers_at_once_one_is_the_last(flat, moons_clusters, tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_folder_that_cannot_be_written_to_is_the_systems_error(flat, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        flat.save(tmp_path / "none" / "model")
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError):
-        flat.save(tmp_path / "file" / "model")
-    with pytest.raises(IsADirectoryError):
-        flat.save(tmp_path)
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
 FULL = """
 import pathlib, resource
 import numpy as np
@@ -147,20 +136,6 @@ def test_a_disk_that_fills_up_leaves_the_old_file(run_fresh, tmp_path):
     errors = run_fresh(FULL.replace("FOLDER", repr(str(tmp_path)))).split()
     assert set(errors) == {str(errno.EFBIG)}
     assert len(errors) >= 8
-
-
-@pytest.mark.nightly
-def test_two_threads_fit_at_once_what_they_fit_alone(arc, cloud):
-    options = {"sigma": 0.8, "rho": 0.5, "n_samples": 300, "random_state": 0}
-
-    def fit(X):
-        return land.LAND(**options).fit(X)
-
-    alone = [fit(arc), fit(cloud)]
-    with ThreadPoolExecutor(2) as threads:
-        together = list(threads.map(fit, (arc, cloud)))
-    for model, other in zip(together, alone, strict=True):
-        assert_same(model, other)
 
 
 INTERRUPTED = """

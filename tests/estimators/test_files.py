@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import errno
-import json
 import os
 import pickle
 import threading
@@ -14,7 +13,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import land
-from land.estimators.archive import read_archive, replacing, write_archive
+from land.estimators.archive import replacing
 from land.fitting import Step
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
@@ -55,15 +54,6 @@ def test_the_table_of_a_metric_comes_back_bit_for_bit(moons_clusters, moons, tmp
         np.testing.assert_array_equal(each.metric_.tensor(moons), tensors)
 
 
-def test_mixtures_of_earlier_files_had_an_optimizer(moons_mixture, tmp_path):
-    moons_mixture.save(tmp_path / "model")
-    header, arrays = read_archive(tmp_path / "model")
-    header["parameters"]["optimizer"] = "auto"
-    write_archive(tmp_path / "model", header, arrays)
-    loaded = land.load(tmp_path / "model")
-    assert loaded.get_params() == moons_mixture.get_params()
-
-
 @pytest.mark.parametrize("name", ["arc_model", "moons_mixture", "moons_clusters"])
 def test_every_attribute_survives(name, request, tmp_path):
     """A new fitted attribute must be added to land.estimators.files."""
@@ -86,26 +76,6 @@ def test_history_survives(arc_model, file):
         assert dataclasses.replace(mine, means=0) == dataclasses.replace(
             theirs, means=0
         )
-
-
-def test_parameters_survive(cloud, tmp_path):
-    model = land.LAND(
-        sigma=np.float64(1.5),
-        init=[3.0, -1.0],
-        random_state=np.random.RandomState(0),
-        callback=lambda step: None,
-        method="least_squares",
-        n_samples=300,
-    ).fit(cloud)
-    model.save(tmp_path / "model")
-    loaded = land.load(tmp_path / "model")
-    assert loaded.sigma == 1.5
-    assert loaded.sigma_ == 1.5
-    np.testing.assert_array_equal(loaded.init, [3.0, -1.0])
-    assert loaded.random_state is None
-    assert loaded.callback is None
-    assert loaded.metric is None
-    assert loaded.method == "least_squares"
 
 
 def test_names_of_features_survive(cloud, tmp_path):
@@ -179,12 +149,6 @@ def test_equal_models_are_equal_files(arc_model, file, tmp_path):
     assert file.read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_numpy_reads_the_file_without_pickle(arc_model, file):
-    with np.load(file, allow_pickle=False) as members:
-        np.testing.assert_array_equal(members["mean_"], arc_model.mean_)
-        assert json.loads(members["header.json"])["format"] == "land-model"
-
-
 # What cannot be saved.
 
 
@@ -202,15 +166,6 @@ def test_a_failed_save_leaves_the_old_file_alone(arc_model, file):
         stream.close()
     assert file.read_bytes() == before
     assert [each.name for each in file.parent.iterdir()] == ["model.land"]
-
-
-def test_links_are_followed(arc_model, file):
-    link = file.with_name("link")
-    link.symlink_to(file)
-    file.write_bytes(b"")
-    arc_model.save(link)
-    assert link.is_symlink()
-    assert land.load(file).n_features_in_ == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")

@@ -48,14 +48,6 @@ def test_whoever_chooses_is_not_overruled(blob, options):
     assert np.isnan(model.geometry_gain_)
 
 
-def test_the_laws_are_compared_in_dx(blob):
-    """The flat metric has the same density under all of them."""
-    model = land.LAND(reference="riemannian", **FAST).fit(blob)
-    assert isinstance(model.metric_, EuclideanMetric)
-    gaussian = GaussianMixture(1).fit(blob).score(blob)
-    assert model.score(blob) == pytest.approx(gaussian, abs=1e-4)
-
-
 def test_starts_that_are_given_up_are_counted(blob):
     quick = {"n_samples": 200, "tol": 1e-2, "n_init": 2, "random_state": 0}
     blob = blob[:40]

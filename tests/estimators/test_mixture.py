@@ -151,20 +151,6 @@ def test_every_start(clusters, init, method):
     assert clone(model).get_params()["n_init"] == 2
 
 
-def test_least_squares_is_k_means_with_covariances(clusters):
-    metric = EuclideanMetric(2)
-    model = land.LANDMixture(2, metric=metric, method="least_squares", **FAST)
-    labels = model.fit_predict(clusters)
-    centers = land.RiemannianKMeans(2, metric=metric, random_state=0).fit(clusters)
-    order = np.argsort(centers.cluster_centers_[:, 0])
-    found = np.sort(model.means_[:, 0])
-    np.testing.assert_allclose(found, centers.cluster_centers_[order, 0], atol=1e-6)
-    k = int(np.argmin(model.means_[:, 0]))
-    members = clusters[centers.labels_ == order[0]]
-    np.testing.assert_allclose(model.covariances_[k], np.cov(members.T), rtol=1e-4)
-    assert len(labels) == len(clusters)
-
-
 def test_too_many_components(clusters):
     few = clusters[:5]
     with pytest.raises(ValueError, match="n_components=6 must not exceed"):

@@ -178,32 +178,6 @@ def test_criteria_decide(pair):
         assert chosen.best["n_components"] == best
 
 
-def test_grid_is_the_product_without_repetitions(pair):
-    Told.scores = dict.fromkeys((1, 2, 3), (0.0, 1, 0.0))
-    template = Told(sigma=0.7, rho=0.1, random_state=5)
-
-    def models(*arguments, **options):
-        with pytest.warns(UserWarning, match="largest"):
-            return select(pair, *arguments, estimator=template, **options)
-
-    found = models([2, 1, 2], ("auto", np.float64(0.5)))
-    assert found.table["n_components"].tolist() == [2, 2, 1, 1]
-    np.testing.assert_array_equal(found.table["sigma"], [np.nan, 0.5] * 2)
-    # The first of equals; rho and the seed are those of the template.
-    assert (found.model.n_components, found.model.sigma) == (2, "auto")
-    assert (found.model.rho, found.model.random_state) == (0.1, 5)
-    found = models(range(2, 0, -1), random_state=9)
-    assert (found.model.sigma, found.model.random_state) == (0.7, 9)
-    for source in (np.random.RandomState, np.random.default_rng):
-        seeds = [
-            select(pair, 3, 2.0, estimator=Told(), random_state=source(seed)).model
-            for seed in (0, 0, 1)
-        ]
-        first, second, third = (model.random_state for model in seeds)
-        assert first == second != third
-    assert template.get_params()["n_components"] == 1  # the template is as it was
-
-
 def test_a_failed_candidate_does_not_lose_the_others(pair, capsys):
     found = select(
         pair, (61, 2, 70), estimator=flat_template(), random_state=0, verbose=1

@@ -41,26 +41,6 @@ def test_same_random_state_gives_the_same_fit_bit_for_bit(arc_means, smooth_mode
     assert not np.array_equal(one, two)
 
 
-def test_fit_leaves_its_arguments_alone(arc):
-    init, weights, data = np.array([0.0, 1.4]), np.ones(len(arc)), arc.copy()
-    model = land.LAND(init=init, method="least_squares", **FAST)
-    before = model.get_params()
-    model.fit(data, sample_weight=weights)
-    for name, value in model.get_params().items():
-        assert value is before[name]
-    np.testing.assert_array_equal(init, [0.0, 1.4])
-    np.testing.assert_array_equal(weights, np.ones(len(arc)))
-    np.testing.assert_array_equal(data, arc)
-
-
-def test_sample_weight_moves_the_model(arc_means, arc):
-    right = np.where(arc[:, 0] > 0.0, 1.0, 0.0)
-    model = clone(arc_means).fit(arc, sample_weight=right)
-    assert model.mean_[0] > arc_means.mean_[0] + 0.5
-    # The metric is learned from the rows as they are.
-    assert model.sigma_ == arc_means.sigma_
-
-
 def test_callback_hears_every_step(arc):
     steps = []
     model = land.LAND(sigma=0.8, rho=0.5, callback=steps.append, **FAST).fit(arc)

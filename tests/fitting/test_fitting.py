@@ -69,7 +69,7 @@ def intrinsic_mean(problem, start, tol):
 
 
 def test_the_intrinsic_mean_is_where_tangents_cancel_and_found_in_few_steps(arc):
-    search = intrinsic_mean(arc, np.array([2.5, 0.8]), 1e-5)
+    search = intrinsic_mean(arc, np.array([2.5, 0.8]), 5e-6)
     assert search.converged
     weights, mean, logs = uniform(arc), search.spot.mean, search.spot.logs
     balance = weights @ logs.tangents
@@ -237,17 +237,6 @@ def test_the_model_of_the_objective_is_right_beyond_its_gradient():
     assert abs(gradient @ step - change) > 0.01
 
 
-def test_steps_never_increase_the_objective(arc):
-    likelihood = Likelihood(arc)
-    (search,) = likelihood.start([np.array([1.0, 1.35])], [uniform(arc)])
-    objectives = [search.spot.objective]
-    for _ in range(2):
-        advance(likelihood, [search], 1e-4)
-        objectives.append(search.spot.objective)
-    assert np.all(np.diff(objectives) <= 0.0)
-    assert objectives[-1] < objectives[0] - 0.1
-
-
 def test_a_constant_that_is_hardly_known_attracts_nobody(arc):
     """Rays that miss most of the volume make log C small, and its error large."""
     likelihood = Likelihood(arc)
@@ -273,7 +262,7 @@ def test_a_closed_curve_is_counted_once():
     (coarse,) = problem.profile([data[0]], [weights], problem.log_maps([data[0]]))
     (verified,) = problem.verify([coarse], [weights])
     # By a fine grid of log maps.
-    steps = np.linspace(-2.3, 2.3, 51)
+    steps = np.linspace(-2.8, 2.8, 71)
     grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
     tangents = land.log_map(metric, data[0], grid, tol=1e-4).tangents
     squares = np.einsum("ni,ij,nj->n", tangents, verified.precision, tangents)

@@ -76,31 +76,6 @@ def test_close_targets_are_reached_along_the_straight_line(metric, on_the_arc, g
     assert np.max(errors) < tolerance * np.linalg.norm(way, axis=1).max()
 
 
-def test_curves_run_from_base_to_target(found, on_the_arc, half_ellipse):
-    assert found.curves.shape == (6, 33, 2)
-    np.testing.assert_allclose(
-        found.curves[:, 0], np.broadcast_to(on_the_arc, (6, 2)), atol=1e-13
-    )
-    np.testing.assert_allclose(found.curves[:, -1], half_ellipse[:6], atol=1e-10)
-
-
-def test_n_segments_samples_the_same_curve(metric, on_the_arc, half_ellipse, found):
-    coarse = land.log_map(metric, on_the_arc, half_ellipse[:6], n_segments=8)
-    assert coarse.curves.shape == (6, 9, 2)
-    np.testing.assert_allclose(coarse.curves, found.curves[:, ::4], atol=1e-12)
-
-
-def test_a_warm_start_is_moved_to_its_new_ends(metric, on_the_arc, half_ellipse, found):
-    """As in a fit: the mean moves a little and the old curves are the guesses."""
-    base = on_the_arc + np.array([0.05, -0.02])
-    cold = land.log_map(metric, base, half_ellipse[:6])
-    warm = land.log_map(metric, base, half_ellipse[:6], curves=found.curves)
-    assert warm.converged.all()
-    np.testing.assert_allclose(warm.lengths, cold.lengths, rtol=1e-6)
-    np.testing.assert_allclose(warm.tangents, cold.tangents, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(warm.curves[:, 0], np.tile(base, (6, 1)), atol=1e-13)
-
-
 def test_each_target_may_have_its_own_base(metric, half_ellipse):
     bases, points = half_ellipse[:6], half_ellipse[6:12]
     together = land.log_map(metric, bases, points)

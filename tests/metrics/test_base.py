@@ -93,14 +93,6 @@ def test_many_points_go_through_in_blocks(metric):
         )
 
 
-def test_jax_and_integer_arrays_are_accepted(metric):
-    plain = metric.tensor(np.array([1.0, 0.0, -2.0]))
-    for same in (jnp.array([1.0, 0.0, -2.0]), [1, 0, -2], np.array([1, 0, -2])):
-        result = metric.tensor(same)
-        assert type(result) is np.ndarray
-        np.testing.assert_array_equal(result, plain)
-
-
 def test_metrics_survive_the_round_trip_through_a_pytree(metric, points):
     leaves, structure = jax.tree_util.tree_flatten(metric)
     again = jax.tree_util.tree_unflatten(structure, leaves)

@@ -28,16 +28,6 @@ def test_constants_may_be_numpy_arrays_of_any_kind():
         np.testing.assert_array_equal(tensor, np.diag([1.0, 4.0]))
 
 
-def test_a_diagonal_given_as_a_matrix_is_the_same_metric():
-    diagonal = FunctionMetric(lambda x: 1.0 + x**2, dim=3)
-    full = FunctionMetric(lambda x: jnp.diag(1.0 + x**2), dim=3)
-    points = np.random.default_rng(0).standard_normal((5, 3))
-    np.testing.assert_allclose(full.tensor(points), diagonal.tensor(points), rtol=1e-14)
-    np.testing.assert_allclose(
-        full.log_volume(points), diagonal.log_volume(points), rtol=1e-13
-    )
-
-
 @pytest.mark.parametrize(
     ("value", "came"),
     [

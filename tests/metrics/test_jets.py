@@ -7,7 +7,6 @@ import pytest
 
 from land.metrics import (
     DensityMetric,
-    EuclideanMetric,
     FunctionMetric,
     LocalDiagonalMetric,
     LocalFullMetric,
@@ -55,7 +54,7 @@ def formula(name, data):
 
 
 # Diagonal ones beyond the closed form too.
-CASES = [("diagonal", dim) for dim in (1, 2, 3, 5, 7)] + [("full", 1), ("full", 3)]
+CASES = [("diagonal", dim) for dim in (1, 2, 7)] + [("full", 1), ("full", 3)]
 CASES += [("density", 1), ("density", 3)]
 
 
@@ -116,26 +115,3 @@ def test_far_away_nothing_changes(tabulated):
     np.testing.assert_array_equal(tensors, 1.0 / RHO)
     assert not slopes.any()
     assert not bends.any()
-
-
-@pytest.mark.parametrize("metric", [learned(2), FunctionMetric(full, 2)], ids=repr)
-def test_blocks_are_put_together_again(metric):
-    points = points_for(2, 1500)
-    alone = metric.host_jets(points[-1:])
-    for many, one in zip(metric.host_jets(points), alone, strict=True):
-        assert len(many) == 1500
-        np.testing.assert_allclose(many[-1:], one, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("fn", [diagonal, full])
-def test_no_points_give_no_jets(fn):
-    tensors, slopes, bends = FunctionMetric(fn, 3).host_jets(np.empty((0, 3)))
-    assert slopes.shape == (0, 3, *tensors.shape[1:])
-    assert bends.shape == (0, 3, 3, *tensors.shape[1:])
-
-
-def test_the_flat_metric_has_no_slopes():
-    tensors, slopes, bends = EuclideanMetric(2).host_jets(np.ones((3, 2)))
-    np.testing.assert_array_equal(tensors, 1.0)
-    np.testing.assert_array_equal(slopes, np.zeros((3, 2, 2)))
-    np.testing.assert_array_equal(bends, np.zeros((3, 2, 2, 2)))

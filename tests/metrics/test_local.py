@@ -13,7 +13,7 @@ from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
 
 KINDS = [LocalDiagonalMetric, LocalFullMetric, DensityMetric]
 # Both ways to the derivative (third moments up to 6 dimensions, automatic above).
-CASES = [(LocalDiagonalMetric, dim) for dim in (1, 3, 6, 7, 50)]
+CASES = [(LocalDiagonalMetric, dim) for dim in (1, 3, 7, 50)]
 CASES += [(LocalFullMetric, 2), (LocalFullMetric, 7), (DensityMetric, 2)]
 SIGMA, RHO = 0.8, 1e-3
 
@@ -142,20 +142,8 @@ def test_units_and_origin_do_not_matter(kind, factor, shift):
     assert_close(found, plain.tensor(points), 1e-9)
 
 
-def test_turning_the_data_changes_the_papers_metric():
-    """Or else the laws below would say nothing."""
-    turn = special_ortho_group.rvs(2, random_state=0)
-    data, points = cloud(100), cloud(20, 2, 7)
-    plain, turned = (
-        LocalDiagonalMetric(each, SIGMA, RHO) for each in (data, data @ turn.T)
-    )
-    expected = turn @ plain.tensor(points) @ turn.T
-    error = np.abs(turned.tensor(points @ turn.T) - expected)
-    assert error.max() > 0.1 * expected.max()
-
-
 @pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-@pytest.mark.parametrize("dim", [2, 3, 7])
+@pytest.mark.parametrize("dim", [2, 7])
 def test_turning_the_data_turns_the_tensors(kind, dim):
     turn = special_ortho_group.rvs(dim, random_state=0)
     data, points = cloud(100, dim), cloud(20, dim, 7)
@@ -165,7 +153,7 @@ def test_turning_the_data_turns_the_tensors(kind, dim):
 
 
 @pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [3])
 def test_exp_undoes_log(kind, dim):
     data = land.datasets.make_half_ellipse(80, random_state=0)
     data = np.pad(data, ((0, 0), (0, dim - 2)))
@@ -174,13 +162,6 @@ def test_exp_undoes_log(kind, dim):
     assert logs.converged.all()
     back = land.exp_map(metric, data[0], logs.tangents)
     np.testing.assert_allclose(back.points, data[1:6], atol=1e-4)
-
-
-def test_the_diagonal_of_the_full_variance_is_the_papers():
-    data, points = cloud(100, 3), cloud(20, 3, 7)
-    full = np.linalg.inv(LocalFullMetric(data, SIGMA, RHO).tensor(points))
-    diagonal = np.linalg.inv(LocalDiagonalMetric(data, SIGMA, RHO).tensor(points))
-    np.testing.assert_allclose(full * np.eye(3), diagonal, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("copies", [2, 5])
@@ -196,14 +177,6 @@ def test_a_row_given_twice_counts_twice(kind, copies):
     extra = local_variances(kind, data[3:4], 1.0, 0.0, points)
     expected = local_variances(kind, data, 1.0, 1.0, points) + (copies - 1) * extra
     assert_close(np.linalg.inv(one.tensor(points)), expected, 1e-10)
-
-
-@every_kind
-def test_the_order_of_rows_does_not_matter(kind):
-    data, points = cloud(100), cloud(20, 2, 7)
-    plain = kind(data, SIGMA, RHO)
-    shuffled = kind(np.random.default_rng(8).permutation(data), SIGMA, RHO)
-    assert_close(shuffled.tensor(points), plain.tensor(points), 1e-11)
 
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65])

@@ -1,7 +1,6 @@
 """Tables instead of sums: the same, only faster."""
 
 import functools
-import pickle
 
 import jax
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import land
-from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
+from land.metrics import LocalDiagonalMetric
 from land.metrics.table import TOLERANCE, cut_off
 
 RNG = np.random.default_rng(0)
@@ -130,7 +129,7 @@ MAKERS = sorted(name for name in dir(land.datasets) if name.startswith("make_"))
 FLAT_MAKERS = [name for name in MAKERS if name != "make_s_curve"]  # tables are flat
 
 
-@pytest.mark.parametrize("width", [0.01, nightly(0.1), nightly(0.5), nightly(3.0)])
+@pytest.mark.parametrize("width", [0.01, nightly(0.5)])
 @pytest.mark.parametrize(
     "maker", [name if name == "make_circle" else nightly(name) for name in FLAT_MAKERS]
 )
@@ -146,13 +145,10 @@ ADVERSARIAL = {
     "duplicates": np.repeat(CLOUD[:20], 35, axis=0),
     "one point": np.zeros((300, 2)),
     "one outlier": np.concatenate([0.1 * CLOUD, [[300.0, -400.0]]]),
-    "many outliers": np.concatenate([0.1 * CLOUD, 100.0 * CLOUD]),
     "on a line": np.column_stack([np.linspace(0.0, 50.0, 900), np.zeros(900)]),
-    "on a slanted line": np.linspace(0.0, 50.0, 900)[:, None] * [1.0, -1.0],
     "all within reach": 0.01 * CLOUD,
     "far from the origin": CLOUD + 1e3,
     "few data": CLOUD[:65],
-    "one datum": CLOUD[:1],
 }
 
 
@@ -162,9 +158,7 @@ ADVERSARIAL = {
         "one outlier",
         "few data",
         "far from the origin",
-        *map(nightly, ("duplicates", "one point", "all within reach")),
-        *map(nightly, ("on a line", "on a slanted line", "one datum")),
-        *map(nightly, ("many outliers",)),
+        *map(nightly, ("duplicates", "one point", "all within reach", "on a line")),
     ],
 )
 def test_adversarial_data(name):
@@ -182,7 +176,7 @@ def spread_out():
 tensors = jax.jit(lambda metric, points: metric.tensor_batch(points))
 
 
-@pytest.mark.parametrize("n", [1, 17, 511, 512, 530])
+@pytest.mark.parametrize("n", [1, 530])
 def test_any_number_of_points(n):
     metric = spread_out()
     points = 12.0 * np.random.default_rng(n).standard_normal((n, 2))
@@ -254,32 +248,9 @@ def test_tabulated_where_that_is_possible(choice):
     assert other.tabulated() is other
 
 
-@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-@pytest.mark.parametrize("name", ["far from the origin", "on a slanted line"])
-def test_other_kinds(kind, name):
-    data = ADVERSARIAL[name]
-    metric = kind(data, 0.7, 1.0)
-    other = metric.tabulated()
-    assert other.is_tabulated
-    points = places(data, 0.7)
-    expected = metric.tensor(points)
-    np.testing.assert_allclose(other.tensor(points), expected, rtol=0, atol=1e-7)
-
-
 def test_no_table_where_it_would_lose_digits():
     """Far in the tails the kernel falls by orders of magnitude within a cell."""
     assert not LocalDiagonalMetric(plane(1500), 1.0, 1e-30).tabulated().is_tabulated
-
-
-@pytest.mark.parametrize("center", [0.0, 1e4])
-def test_copies_make_tables_of_their_own(center):
-    metric = LocalDiagonalMetric(center + plane(1500), 1.0, 1.0)
-    assert not pickle.loads(pickle.dumps(metric)).is_tabulated
-    metric = metric.tabulated()
-    copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(metric))))
-    tables = metric.centred()[0]._table, copy.centred()[0]._table
-    for own, other in zip(*tables, strict=True):
-        np.testing.assert_array_equal(own, other)
 
 
 @pytest.mark.parametrize("form", ["metric", "metric.tabulated()"])

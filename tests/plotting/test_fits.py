@@ -20,13 +20,6 @@ def test_a_line_for_each_sigma_and_a_ring_around_the_best(ax):
     assert ax.get_ylabel() == "BIC"
 
 
-def test_failed_candidates_are_left_out(ax):
-    rows = [*ROWS[:2], {"n_components": 3, "sigma": np.nan, "bic": np.nan}]
-    line, _ = plot_selection(rows, ax, color="black")
-    assert len(line.get_xydata()) == 2
-    assert line.get_color() == "black"
-
-
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from reproduction.data import sleep_nmf_features, sleep_spectrogram
 from reproduction.data.sleep_features import factorize
@@ -91,11 +90,6 @@ def test_best_start_is_kept():
     # Rescaled and ordered, it is still that factorisation.
     assert np.linalg.norm(matrix - coefficients @ factors) == pytest.approx(error)
     np.testing.assert_allclose(np.linalg.norm(factors, axis=1), 1.0)
-
-
-def test_starts_that_do_not_converge_are_counted(night):
-    with pytest.warns(ConvergenceWarning, match=r"2 of 2 .* 3 iterations; raise max_"):
-        sleep_nmf_features(*args(night), n_starts=2, max_iter=3, random_state=0)
 
 
 @pytest.mark.parametrize(
