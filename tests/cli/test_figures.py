@@ -75,20 +75,6 @@ def test_more_than_two_columns(cli, fails, solid, tmp_path):
     assert "3 columns; --kind density needs 2, use --kind pairs or view3d" in message
 
 
-def test_flat_models_have_no_data_to_draw(cli, fails, tmp_path, one_file):
-    """Their density can be drawn, but not what needs data."""
-    model = land.load(one_file)
-    model.metric = model.metric_ = land.metrics.EuclideanMetric(2)
-    del model.sigma_, model.rho_
-    model.save(tmp_path / "m")
-    figure = tmp_path / "f.png"
-    assert cli("plot", tmp_path / "m", "-o", figure, "--grid", 5).code == 0
-    assert figure.stat().st_size > 0
-    for kind in ("pairs", "metric"):
-        message = fails("plot", tmp_path / "m", "-o", figure, "--kind", kind)
-        assert "has no data to draw; use --kind density" in message
-
-
 def test_other_kinds_of_files(fails, one_file, tmp_path):
     message = fails("plot", one_file, "-o", tmp_path / "f.xyz", code=2)
     assert "use .png, .pdf, .svg" in message

@@ -66,18 +66,6 @@ def test_fit_shows_a_summary(cli, table, tmp_path):
         assert word not in done.out
 
 
-def test_the_summary_speaks_of_the_table(cli, result, table, scaled_file, tmp_path):
-    """Its log density is that of the rows, in their units, as score has it."""
-    found = result(cli("info", scaled_file, "--json", "-q").out)
-    scored = result(cli("score", scaled_file, table, "--json", "-q").out)
-    expected = scored["mean_log_density"]
-    assert found["mean_log_density"] == pytest.approx(expected, rel=1e-3)
-    text = cli("info", scaled_file, "-q").out
-    assert f"mean log density of the rows: {found['mean_log_density']:.6g}" in text
-    for word in ("objective", "tangent", "volume"):
-        assert word not in text
-
-
 USAGE = {
     "metric": (["--metric", "zero"], "invalid choice: 'zero'"),
     "count": (["-k", "0"], "whole number from 1, got '0'"),

@@ -78,20 +78,6 @@ def test_two_in_flat_space_are_the_gaussian_mixture(clusters, kind):
     assert model.aic(clusters) == pytest.approx(truth.aic(clusters), rel=1e-4)
 
 
-@each_kind
-def test_least_squares_takes_what_there_is_of_the_empirical_covariance(cloud, kind):
-    model = land.LAND(
-        metric=EuclideanMetric(2), method="least_squares", covariance_type=kind, **FAST
-    ).fit(cloud)
-    empirical = np.cov(cloud.T)
-    truth = {
-        "full": empirical,
-        "diag": np.diag(np.diagonal(empirical)),
-        "spherical": np.trace(empirical) / 2 * np.eye(2),
-    }[kind]
-    np.testing.assert_allclose(model.covariance_, truth, rtol=1e-4, atol=1e-12)
-
-
 def test_fewer_parameters_fit_no_better_on_a_learned_metric(smooth_model, arc):
     objectives = [smooth_model.objective_]
     for kind in KINDS[1:]:

@@ -138,6 +138,20 @@ def test_a_disk_that_fills_up_leaves_the_old_file(run_fresh, tmp_path):
     assert len(errors) >= 8
 
 
+@pytest.mark.nightly
+def test_two_threads_fit_at_once_what_they_fit_alone(arc, cloud):
+    options = {"sigma": 0.8, "rho": 0.5, "n_samples": 300, "random_state": 0}
+
+    def fit(X):
+        return land.LAND(**options).fit(X)
+
+    alone = [fit(arc), fit(cloud)]
+    with ThreadPoolExecutor(2) as threads:
+        together = list(threads.map(fit, (arc, cloud)))
+    for model, other in zip(together, alone, strict=True):
+        assert_same(model, other)
+
+
 INTERRUPTED = """
 import os, signal, threading, time
 import jax.numpy as jnp

@@ -84,17 +84,6 @@ def test_table_has_a_row_for_each_candidate(found):
         assert found.best[name] == chosen[name]
 
 
-def test_model_is_the_direct_fit_and_its_scores_are_those_of_the_row(found, pair):
-    direct = flat_template(n_components=2, random_state=0).fit(pair)
-    np.testing.assert_array_equal(found.model.means_, direct.means_)
-    np.testing.assert_array_equal(found.model.covariances_, direct.covariances_)
-    best, model = found.best, found.model
-    assert best["log_likelihood"] == pytest.approx(model.score_samples(pair).sum())
-    assert best["aic"] == pytest.approx(model.aic(pair))
-    assert best["bic"] == pytest.approx(model.bic(pair))
-    assert best["objective"] == pytest.approx(model.objective_)
-
-
 def test_held_out_rows_are_not_trained_on(pair):
     # A row far from all others costs nothing unless it is left out of the fit.
     X = np.vstack([pair, [[1e3, -1e3]]])

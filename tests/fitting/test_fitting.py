@@ -237,21 +237,6 @@ def test_the_model_of_the_objective_is_right_beyond_its_gradient():
     assert abs(gradient @ step - change) > 0.01
 
 
-def test_a_constant_that_is_hardly_known_attracts_nobody(arc):
-    """Rays that miss most of the volume make log C small, and its error large."""
-    likelihood = Likelihood(arc)
-    (search,) = likelihood.start([np.array([1.0, 1.35])], [uniform(arc)])
-    spot = search.spot
-    poor = land.LogConstant(**vars(spot.log_constant) | {"stderr": 0.5})
-    assert likelihood.reliable(spot, spot)
-    assert not likelihood.reliable(_with_constant(spot, poor), spot)
-    assert likelihood.reliable(spot, _with_constant(spot, poor))
-
-
-def _with_constant(spot, constant):
-    return type(spot)(**vars(spot) | {"log_constant": constant})
-
-
 def test_a_closed_curve_is_counted_once():
     """Half-way round a circle, every point is reached on two ways."""
     data = land.datasets.make_circle(80, random_state=0)

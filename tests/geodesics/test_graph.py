@@ -12,7 +12,6 @@ from scipy.spatial import KDTree
 import land
 from land.geodesics.graph import (
     _choose_landmarks,
-    _one_per_cell,
     segment_lengths,
 )
 from land.metrics import FunctionMetric, LocalDiagonalMetric
@@ -66,15 +65,6 @@ def test_landmarks_are_as_dense_as_the_resolution():
     # Where they extend over few, two thousand do.
     small = _choose_landmarks(LocalDiagonalMetric(plane, sigma=50.0, rho=1.0))
     assert len(small) == 2000
-
-
-def test_landmarks_in_many_dimensions():
-    """Data around the origin lie in more cells than landmarks, however wide."""
-    cloud = np.random.default_rng(3).standard_normal((30_000, 20))
-    assert len(np.unique(cloud > 0.0, axis=0)) > 20_000
-    wide = LocalDiagonalMetric(cloud, sigma=20.0, rho=1.0)
-    assert len(_choose_landmarks(wide)) == 2000
-    assert len(_one_per_cell(cloud, 0.1)) <= 20_000
 
 
 def full_metric():

@@ -1,13 +1,11 @@
 """What `land.log_map` promises besides the right tangent."""
 
-import dataclasses
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import land
-from land.geodesics import LogMap, boundary
+from land.geodesics import LogMap
 from land.metrics import EuclideanMetric, FunctionMetric
 
 
@@ -34,20 +32,6 @@ def test_flat_space_has_straight_lines():
         result.curves, base + times * (points - base)[:, None], atol=1e-9
     )
     assert result.converged.all()
-
-
-def test_a_few_curves_at_a_time(metric, on_the_arc, half_ellipse, monkeypatch):
-    """Memory is bounded for any number of them, from the graph and from guesses."""
-    targets = half_ellipse[:20]
-    expected = land.log_map(metric, on_the_arc, targets)
-    few = dataclasses.replace(boundary._SETTINGS, most_curves=7)
-    monkeypatch.setattr(boundary, "_SETTINGS", few)
-    found = land.log_map(metric, on_the_arc, targets)
-    np.testing.assert_allclose(found.lengths, expected.lengths, rtol=1e-6)
-    np.testing.assert_allclose(found.tangents, expected.tangents, rtol=1e-5, atol=1e-5)
-    again = land.log_map(metric, on_the_arc + 1e-3, targets, curves=found)
-    assert again.converged.all()
-    np.testing.assert_allclose(again.curves[:, -1], targets)
 
 
 def test_base_among_the_targets_gives_a_zero_tangent(metric, half_ellipse):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric, Metric
+from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
 DIM = 3
 
@@ -105,42 +105,3 @@ def test_metrics_survive_the_round_trip_through_a_pytree(metric, points):
         compiled = jax.jit(lambda metric, x: metric.tensor_batch(x))
         found = np.asarray(compiled(metric, points[0]))
     np.testing.assert_allclose(found, metric.host_tensors(points[0]), rtol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("euclidean", "EuclideanMetric(dim=3)"),
-        ("full", "FunctionMetric(full, dim=3)"),
-        (
-            "learned",
-            "LocalDiagonalMetric(data of shape (50, 3), sigma=0.7, rho=0.1)",
-        ),
-    ],
-)
-def test_metrics_say_what_they_are(name, said):
-    assert repr(METRICS[name]) == said
-
-
-def test_a_new_metric_needs_one_function_of_one_point():
-    @jax.tree_util.register_pytree_node_class
-    class Stretched(Metric):
-        dim = 2
-
-        def tensor_at(self, point):
-            return jnp.array([1.0, 9.0]) + 0.0 * point
-
-        def tree_flatten(self):
-            return (), None
-
-        @classmethod
-        def tree_unflatten(cls, static, leaves):
-            return cls()
-
-    metric = Stretched()
-    np.testing.assert_array_equal(metric.tensor([5.0, 5.0]), np.diag([1.0, 9.0]))
-    assert metric.log_volume([0.0, 0.0]) == pytest.approx(np.log(3.0))
-    assert metric.landmarks is None
-    assert metric.resolution is None
-    with pytest.raises(TypeError, match="tensor_at"):
-        Metric()

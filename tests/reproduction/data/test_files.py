@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reproduction.data import DataUnavailableError, files
-from reproduction.data.files import data_folder, find_file, read_prepared
+from reproduction.data.files import find_file, read_prepared
 
 CONTENT = b"thirty seconds of sleep" * 1000
 SHA1 = "sha1:" + hashlib.sha1(CONTENT).hexdigest()
@@ -26,19 +26,6 @@ def assert_refused(url, folder, reason, checksum=SHA1):
     for word in ("night.edf", str(folder), url, "online", "data_home=", "LAND_DATA"):
         assert word in message
     assert list(folder.iterdir()) == []
-
-
-def test_folder_is_the_argument_else_the_variable_else_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("LAND_DATA_DIR", str(tmp_path / "variable"))
-    assert data_folder(tmp_path / "argument") == tmp_path / "argument"
-    assert data_folder("~/argument") == tmp_path / "argument"
-    assert data_folder(None) == tmp_path / "variable"
-    monkeypatch.delenv("LAND_DATA_DIR")
-    assert data_folder(None) == tmp_path / "xdg" / "land"
-    monkeypatch.setenv("LAND_DATA_DIR", "")  # set but empty is as good as unset
-    assert data_folder(None) == tmp_path / "xdg" / "land"
 
 
 def test_file_in_the_folder_is_used_as_it_is(web, url, tmp_path):

@@ -1,13 +1,12 @@
 """Digits are the same from the prepared file and from the idx files."""
 
 import gzip
-import hashlib
 import struct
 
 import numpy as np
 import pytest
 
-from reproduction.data import load_mnist, mnist
+from reproduction.data import load_mnist
 from reproduction.data.mnist import read_idx
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 28, 28), dtype=np.uint8)
@@ -26,16 +25,6 @@ FILES = {
     "t10k-images-idx3-ubyte": idx(PIXELS[4:]),
     "t10k-labels-idx1-ubyte": idx(DIGITS[4:]),
 }
-
-
-@pytest.fixture
-def home(web, monkeypatch):
-    """A public home with six images in place of 70,000."""
-    for name, content in FILES.items():
-        packed = web.files[f"/{name}.gz"] = gzip.compress(content)
-        monkeypatch.setitem(mnist.MD5, name, hashlib.md5(packed).hexdigest())
-    monkeypatch.setattr(mnist, "HOME", web.url)
-    return web
 
 
 def put_packed(folder):
@@ -65,15 +54,6 @@ def test_every_form_gives_the_same_images(put, subset, rows, tmp_path):
     assert labels.dtype == np.int64
     np.testing.assert_array_equal(images, PIXELS[rows].reshape(-1, 784) / 255)
     np.testing.assert_array_equal(labels, DIGITS[rows])
-
-
-def test_only_the_asked_for_half_is_downloaded(home, tmp_path):
-    images, labels = load_mnist(subset="test", data_home=tmp_path)
-    np.testing.assert_array_equal(images, PIXELS[4:].reshape(-1, 784) / 255)
-    np.testing.assert_array_equal(labels, DIGITS[4:])
-    assert [path[:5] for path in home.requests] == ["/t10k", "/t10k"]
-    load_mnist(subset="test", data_home=tmp_path)
-    assert len(home.requests) == 2
 
 
 @pytest.mark.parametrize(

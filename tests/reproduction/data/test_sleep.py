@@ -11,8 +11,6 @@ from reproduction.data import (
     load_sleep_features,
     sleep,
 )
-from reproduction.data.edf import Annotation
-from reproduction.data.sleep import night, stages_from_annotations
 from reproduction.data.sleep_features import BANDS, band_powers
 
 RATE = 20  # samples per second of the made-up recording
@@ -89,12 +87,6 @@ def test_offline_says_what_to_do(load, unreachable, monkeypatch, tmp_path):
         load("SC4001", data_home=tmp_path)
 
 
-@pytest.mark.parametrize("load", [load_sleep_eeg, load_sleep_features])
-def test_unknown_recording_is_refused(load):
-    with pytest.raises(ValueError, match="record must be one of SC4001, SC4011"):
-        load("s001", download=False)
-
-
 def test_band_powers_of_sines_are_their_mean_squares():
     """A sine of amplitude a has the power a^2 / 2, all of it in the band it is in."""
     time = np.arange(3000) / 100.0
@@ -104,27 +96,6 @@ def test_band_powers_of_sines_are_their_mean_squares():
     powers = band_powers(wave[None], 100.0)
     assert powers.shape == (1, len(BANDS))
     np.testing.assert_allclose(powers[0], amplitudes**2 / 2, rtol=0.02)
-
-
-@pytest.mark.parametrize(
-    ("note", "reason"),
-    [
-        (Annotation(0.0, 30.0, "Lights off"), "unknown sleep stage 'Lights off'"),
-        (Annotation(15.0, 30.0, "Sleep stage 2"), "not whole epochs"),
-        (Annotation(30.0, 10.0, "Sleep stage 2"), "not whole epochs"),
-    ],
-)
-def test_annotation_that_is_no_stage_is_refused(note, reason):
-    with pytest.raises(ValueError, match=reason):
-        stages_from_annotations([note], 4)
-
-
-def test_night_keeps_within_the_recording():
-    stages = np.zeros(100, dtype=np.int64)
-    stages[[10, 90]] = 1
-    assert night(stages) == slice(0, 100)
-    with pytest.raises(ValueError, match="No epoch"):
-        night(np.zeros(5, dtype=np.int64))
 
 
 def test_real_eeg_has_the_scores_of_its_source(real):

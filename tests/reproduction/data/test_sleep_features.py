@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reproduction.data import sleep_nmf_features, sleep_spectrogram
-from reproduction.data.sleep_features import factorize
 
 RATE = 100
 
@@ -65,31 +64,6 @@ def test_features_tell_the_stages_apart(night):
     spread = max(features[labels == code].std(axis=0).max() for code in (3, 0, 4))
     gaps = np.linalg.norm(centers - np.roll(centers, 1, axis=0), axis=1)
     assert gaps.min() > 1.5 > spread
-
-
-def test_same_seed_same_features(night):
-    def features(seed):
-        options = {"n_factors": 3, "n_starts": 2}
-        return sleep_nmf_features(*args(night), random_state=seed, **options)[0]
-
-    first = features(0)
-    np.testing.assert_array_equal(features(0), first)
-    np.testing.assert_array_equal(features(np.random.default_rng(0)), first)
-    assert not np.array_equal(features(1), first)
-
-
-def test_best_start_is_kept():
-    """On noise the starts end in different minima; the least error is returned."""
-    matrix = np.random.default_rng(0).uniform(size=(40, 30))
-    seeds = np.arange(6)
-    errors = [factorize(matrix, 5, seeds[[i]], 2000)[2] for i in seeds]
-    assert len(np.unique(np.round(errors, 6))) > 1
-    assert np.argmin(errors) not in (0, 5)  # neither the first nor the last is the best
-    coefficients, factors, error = factorize(matrix, 5, seeds, 2000)
-    assert error == min(errors)
-    # Rescaled and ordered, it is still that factorisation.
-    assert np.linalg.norm(matrix - coefficients @ factors) == pytest.approx(error)
-    np.testing.assert_allclose(np.linalg.norm(factors, axis=1), 1.0)
 
 
 @pytest.mark.parametrize(
