@@ -171,16 +171,6 @@ def test_reproduce_runs(cli, result, runner, tmp_path):
     assert [call.name for call in runner.calls] == ["one", "one", "two"]
 
 
-def test_reproduce_goes_on_after_a_failure(cli, fails, runner, tmp_path, monkeypatch):
-    names = {"broken": "", "two": ""}
-    monkeypatch.setattr(runner.module, "EXPERIMENTS", names)
-    done = cli("reproduce", "all", "-o", tmp_path)
-    assert done.code == 1
-    assert "land: broken: no data; say --data" in done.err
-    assert "two: it holds" in done.out
-    assert "no data; say --data" in fails("reproduce", "broken", "-o", tmp_path)
-
-
 def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
     """The installed package has no experiments, and says where they are."""
     monkeypatch.setattr(sys.modules["land.cli.main"], "_CHECKOUT", tmp_path)

@@ -25,16 +25,12 @@ def spoiled(value):
         (spoiled(np.nan), "contains NaN"),
         (spoiled(np.inf), "contains infinity"),
         (np.empty((0, 2)), r"0 sample\(s\)"),
-        (np.empty((5, 0)), r"0 feature\(s\)"),
         (DATA[:1], "1 sample"),
         (DATA[:, 0], "Expected 2D array"),
         (DATA[None], "3"),
-        (DATA + 1j, "Complex data"),
         ([["a", "b"], ["c", "d"]], "could not convert string"),
         ([[10**400, 1], [2, 3]], "X must be an array of real numbers: int too large"),
         (1e200 * DATA, r"X must be at most 1e\+150 in size"),
-        (np.ma.masked_greater(DATA, 1.0), "X has masked values"),
-        (DATA.astype("m8[s]"), "X has dates or times"),
         ([[1.0, 2.0], [3.0]], "X must be an array of real numbers"),
     ],
 )
@@ -53,7 +49,6 @@ def test_unknown_words(name, value):
 @pytest.mark.parametrize(
     ("init", "what"),
     [
-        ([0.0], "init must have 2 coordinates"),
         (np.zeros((1, 2)), "init must have 1 axes"),
         ([0.0, np.nan], "init must be finite"),
         (None, "init must"),
@@ -118,9 +113,7 @@ def test_numbers_out_of_range(name, value):
     [
         (-np.ones(30), "sample_weight must not be negative"),
         (np.ones(29), r"sample_weight must have shape \(30,\).*got \(29,\)"),
-        (np.ones((30, 1)), r"sample_weight must have shape \(30,\).*got \(30, 1\)"),
         (np.zeros(30), "sample_weight must be positive for at least 2 rows"),
-        (np.eye(30)[0], "sample_weight must be positive for at least 2 rows"),
         (np.full(30, np.nan), "sample_weight must be finite"),
         ("heavy", "sample_weight must be an array of real numbers"),
     ],

@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import errno
 import os
-import pickle
 import threading
 
 import numpy as np
@@ -42,16 +41,6 @@ def test_a_distribution_comes_back_bit_for_bit(arc_model, arc, file):
         )
     for mine, theirs in zip(loaded.sample(20, 3), arc_model.sample(20, 3), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-
-
-def test_the_table_of_a_metric_comes_back_bit_for_bit(moons_clusters, moons, tmp_path):
-    model = copy.copy(moons_clusters)
-    model.metric_ = model.metric_.tabulated()
-    tensors = model.metric_.tensor(moons)
-    assert np.any(tensors != moons_clusters.metric_.tensor(moons))  # it matters
-    model.save(tmp_path / "model")
-    for each in (pickle.loads(pickle.dumps(model)), land.load(tmp_path / "model")):
-        np.testing.assert_array_equal(each.metric_.tensor(moons), tensors)
 
 
 @pytest.mark.parametrize("name", ["arc_model", "moons_mixture", "moons_clusters"])

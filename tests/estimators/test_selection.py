@@ -1,6 +1,5 @@
 """Choice of components and sigma: flat space has a known answer."""
 
-import sys
 from typing import ClassVar
 
 import numpy as np
@@ -214,12 +213,6 @@ def test_interrupt_keeps_the_finished_candidates(pair):
     assert found.interrupted is True
 
 
-def test_interrupt_before_anything_is_finished(pair):
-    template = flat_template(callback=_interrupt_fit_number(1))
-    with pytest.raises(KeyboardInterrupt):
-        select(pair, (1, 2), estimator=template, random_state=0)
-
-
 def _interrupt_fit_number(number):
     """A callback that presses Ctrl-C in a fit, after its first step."""
     first_steps = []
@@ -246,15 +239,6 @@ def test_processes_give_the_same(found, pair):
     pd.testing.assert_frame_equal(other.table[same], found.table[same][:2], rtol=1e-6)
     np.testing.assert_allclose(other.model.means_, found.model.means_, rtol=1e-6)
     np.testing.assert_array_equal(other.model.predict(pair), found.model.predict(pair))
-
-
-def test_without_pandas(pair, monkeypatch):
-    Told.scores = dict.fromkeys((1, 2), (0.0, 1, 0.0))
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    plain = select(pair, (1, 2), estimator=Told())
-    assert isinstance(plain.table, list)
-    assert [list(row) for row in plain.table] == [COLUMNS] * 2
-    assert plain.best["bic"] == plain.table[0]["bic"] == np.log(60)
 
 
 @pytest.mark.parametrize(

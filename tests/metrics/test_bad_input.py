@@ -23,13 +23,10 @@ def spoiled(value):
     ("data", "what"),
     [
         (spoiled(np.nan), "data must be finite, got 1 NaN or infinite"),
-        (spoiled(np.inf), "data must be finite, got 1 NaN or infinite"),
         (DATA[:, 0], r"data must have 2 axes.*got shape \(20,\)"),
         (DATA[None], r"data must have 2 axes.*got shape \(1, 20, 2\)"),
         (np.empty((0, 2)), r"data must not be empty.*\(0, 2\)"),
         (np.empty((5, 0)), "data must have at least 1 coordinates.*got 0"),
-        ([["a", "b"]], "data must be an array of real numbers"),
-        ([[1.0, 2.0], [3.0]], "data must be an array of real numbers"),
         (DATA + 1j, "data must be an array of real numbers"),
     ],
     ids=lambda value: None if not isinstance(value, str) else value[:20],
@@ -62,9 +59,7 @@ def test_bad_dimensions(dim):
     ("x", "what"),
     [
         (np.ones(3), "x must have 2 coordinates.*got 3"),
-        (np.ones((4, 1)), "x must have 2 coordinates.*got 1"),
         (1.0, r"x must have at least one axis.*got shape \(\)"),
-        ([np.nan, 0.0], "x must be finite, got 1"),
         ([[np.inf, np.nan]], "x must be finite, got 2"),
         ("here", "x must be an array of real numbers"),
     ],
@@ -103,11 +98,6 @@ def looped(x):
 def test_a_function_without_derivatives(fn):
     with pytest.raises(ValueError, match="fn could not be differentiated by JAX"):
         FunctionMetric(fn, 2)
-
-
-def test_complex_metrics():
-    with pytest.raises(ValueError, match=r"fn .*: it returns complex numbers"):
-        FunctionMetric(lambda x: (1.0 + 0.0j) * jnp.exp(x), 2)
 
 
 def test_no_volume_where_there_is_no_metric():

@@ -20,20 +20,6 @@ def test_a_line_for_each_sigma_and_a_ring_around_the_best(ax):
     assert ax.get_ylabel() == "BIC"
 
 
-@pytest.mark.parametrize(
-    ("rows", "options", "words"),
-    [
-        ([], {}, "land.select"),
-        ([{"bic": 1.0}], {}, "n_components"),
-        (ROWS, {"criterion": "aic"}, "finite aic"),
-        (ROWS, {"criterion": "other"}, "criterion must be"),
-    ],
-)
-def test_bad_input(ax, rows, options, words):
-    with pytest.raises(ValueError, match=words):
-        plot_selection(rows, ax, **options)
-
-
 def test_objective_against_steps(ax, arc):
     flat = land.metrics.EuclideanMetric(2)
     model = land.LANDMixture(2, metric=flat, n_samples=200, random_state=0).fit(arc)

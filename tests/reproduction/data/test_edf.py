@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from reproduction.data.edf import Annotation, read_annotations, read_signal
 
@@ -55,21 +52,6 @@ def test_signal_is_in_its_unit_at_its_rate(write, night):
     assert signal.unit == "uV"
 
 
-@given(
-    samples=arrays(np.int16, st.tuples(st.integers(1, 5), st.integers(1, 6))),
-    others=st.integers(0, 3),
-)
-def test_every_sample_comes_back(edf, tmp_path_factory, samples, others):
-    """With a gain of one the digital values themselves are read, to the last bit."""
-    own = {"digital": (-32768, 32767), "physical": (-32768, 32767)}
-    rest = np.zeros((len(samples), 2))
-    signals = [{"label": f"other {i}", "samples": rest} for i in range(others)]
-    signals.insert(others // 2, {"label": "own", "samples": samples, **own})
-    path = tmp_path_factory.getbasetemp() / "every_sample.edf"
-    path.write_bytes(edf(signals))
-    np.testing.assert_array_equal(read_signal(path, "own").values, samples.ravel())
-
-
 def test_annotations_of_all_records_are_read(write, hypnogram):
     path = write(
         hypnogram(
@@ -94,11 +76,6 @@ def test_missing_signal_is_named_with_those_there_are(write, night):
         read_signal(write(night()), "EEG Pz-Oz")
     with pytest.raises(ValueError, match=r"night\.edf .*'EDF Annotations', only"):
         read_annotations(write(night()))
-
-
-def test_interrupted_recording_is_refused(write, night):
-    with pytest.raises(ValueError, match=r"night\.edf .*interrupted"):
-        read_signal(write(night(kind="EDF+D")), "EEG Fpz-Cz")
 
 
 def test_cut_file_is_refused(write, night):

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reproduction.data import sleep_nmf_features, sleep_spectrogram
 
@@ -37,24 +35,6 @@ def test_sine_is_a_peak_of_known_height():
     np.testing.assert_allclose(np.expm1(spectra[:, 73]), 6.0, rtol=1e-3)
     far = np.abs(np.arange(501) - 73) > 1
     assert np.expm1(spectra[:, far]).max() < 6e-3
-
-
-@given(
-    stages=st.lists(st.integers(-1, 2), min_size=1, max_size=8),
-    rate=st.sampled_from([4, 10]),
-)
-def test_windows_that_count_lie_within_one_stage(stages, rate):
-    """Held against the definition, sample by sample."""
-    per_sample = np.repeat(stages, 30 * rate)
-    expected = []
-    for start in range(0, len(per_sample) - 10 * rate + 1, 5 * rate):
-        codes = set(per_sample[start : start + 10 * rate].tolist())
-        if len(codes) == 1 and codes != {-1}:
-            expected += codes
-    signal = np.arange(len(per_sample), dtype=float)
-    spectra, labels = sleep_spectrogram(signal, rate, stages)
-    assert labels.tolist() == expected
-    assert spectra.shape == (len(expected), 5 * rate + 1)
 
 
 def test_features_tell_the_stages_apart(night):
