@@ -45,6 +45,21 @@ def test_base_among_the_targets_gives_a_zero_tangent(metric, half_ellipse):
     assert np.all(result.lengths[[0, 1, 2, 4, 5]] > 0.0)
 
 
+@pytest.mark.parametrize("gap", [1e-3, 1e-12])
+def test_close_targets_are_reached_along_the_straight_line(metric, on_the_arc, gap):
+    way = gap * np.array([[0.6, 0.8], [-0.8, 0.6]])
+    # The gap as it is after rounding.
+    way = (on_the_arc + way) - on_the_arc
+    result = land.log_map(metric, on_the_arc, on_the_arc + way)
+    assert result.converged.all()
+    lengths = np.sqrt(metric.inner(on_the_arc, way, way))
+    # The metric changes over sigma = 0.3, so both agree up to gap / sigma.
+    tolerance = 10 * gap + 1e-6
+    np.testing.assert_allclose(result.lengths, lengths, rtol=tolerance)
+    errors = np.linalg.norm(result.tangents - way, axis=1)
+    assert np.max(errors) < tolerance * np.linalg.norm(way, axis=1).max()
+
+
 def test_each_target_may_have_its_own_base(metric, half_ellipse):
     bases, points = half_ellipse[:6], half_ellipse[6:12]
     together = land.log_map(metric, bases, points)
