@@ -46,13 +46,3 @@ def test_whoever_chooses_is_not_overruled(blob, options):
     model = land.LAND(**options, **FAST).fit(blob)
     assert isinstance(model.metric_, LocalDiagonalMetric)
     assert np.isnan(model.geometry_gain_)
-
-
-def test_starts_that_are_given_up_are_counted(blob):
-    quick = {"n_samples": 200, "tol": 1e-2, "n_init": 2, "random_state": 0}
-    blob = blob[:40]
-    model = land.LANDMixture(2, **quick).fit(blob)
-    assert isinstance(model.metric_, EuclideanMetric)
-    assert model.geometry_gain_ < 0.05
-    flat = land.LANDMixture(2, metric=EuclideanMetric(2), **quick).fit(blob)
-    assert model.n_log_maps_ > flat.n_log_maps_

@@ -82,14 +82,6 @@ def test_verbose_reports_on_standard_error(cloud, capsys):
     assert silent.err == ""
 
 
-def test_several_callbacks_see_every_step(cloud):
-    one, two = [], []
-    callbacks = [one.append, two.append]
-    model = land.LAND(metric=EuclideanMetric(2), callback=callbacks, **FAST).fit(cloud)
-    assert one == two
-    assert [step for step in one if step.stage == "fit"] == model.history_
-
-
 @pytest.mark.parametrize(
     "estimator", [land.LAND, land.LANDMixture, land.RiemannianKMeans]
 )

@@ -3,18 +3,15 @@
 import gc
 import weakref
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.spatial import KDTree
 
 import land
 from land.geodesics.graph import (
     _choose_landmarks,
-    segment_lengths,
 )
-from land.metrics import FunctionMetric, LocalDiagonalMetric
+from land.metrics import LocalDiagonalMetric
 
 RNG = np.random.default_rng(0)
 CLUSTER = 0.3 * RNG.standard_normal((25, 2))
@@ -65,31 +62,3 @@ def test_landmarks_are_as_dense_as_the_resolution():
     # Where they extend over few, two thousand do.
     small = _choose_landmarks(LocalDiagonalMetric(plane, sigma=50.0, rho=1.0))
     assert len(small) == 2000
-
-
-def full_metric():
-    def tensor(x):
-        off = 0.3 * jnp.sin(x[0] + x[1])
-        return jnp.array([[2.0 + jnp.cos(x[0]), off], [off, 1.5 + 0.5 * x[1] ** 2]])
-
-    return FunctionMetric(tensor, 2)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [LocalDiagonalMetric(CLUSTER, sigma=0.2, rho=0.01), full_metric()],
-    ids=["diagonal, many panels", "full"],
-)
-def test_lengths_of_segments(metric):
-    starts = np.array([[0.0, 0.0], [-0.5, 0.2]])
-    ends = np.array([[0.4, 0.3], [0.0, 0.0], [0.05, -0.9]])
-    pairs = np.array([0, 1, 1, 0, 0]), np.array([0, 1, 2, 2, 1])
-    found = segment_lengths(metric, starts, ends, pairs)
-    for length, left, right in zip(found, *pairs, strict=True):
-        start, step = starts[left], ends[right] - starts[left]
-
-        def speed(t, start=start, step=step):
-            return np.sqrt(metric.inner(start + t * step, step, step))
-
-        truth = quad(speed, 0.0, 1.0, epsabs=1e-10, epsrel=1e-10, limit=200)[0]
-        np.testing.assert_allclose(length, truth, rtol=1e-3, atol=1e-12)

@@ -5,12 +5,9 @@ import functools
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import land
 from land.metrics import LocalDiagonalMetric
-from land.metrics.table import TOLERANCE, cut_off
 
 RNG = np.random.default_rng(0)
 # For values, first and second derivatives (land.metrics.table).
@@ -204,20 +201,6 @@ def test_far_away_nothing_is_left_but_rho(distance):
     metric = tabulated(CLOUD, 0.5, 0.1)
     points = distance * np.random.default_rng(0).standard_normal((20, 2))
     np.testing.assert_array_equal(metric.host_tensors(points), 1.0 / 0.1)
-
-
-@given(
-    n=st.integers(1, 10**9),
-    log_floor=st.floats(-200, 60),
-)
-def test_the_cut_off_keeps_its_promise(n, log_floor):
-    """All N data just out of reach still add less than the tolerance."""
-    r = cut_off(n, np.exp(log_floor))
-    assert r >= 1.0
-    tail = np.exp(-0.5 * r**2)
-    for term in (r**2, r**3 + 2.0 * r, r**4 + 5.0 * r**2 + 2.0):
-        left_out = n * np.exp(-log_floor) * term * tail
-        assert left_out <= (1.0 + 1e-9) * TOLERANCE or r**2 > 1490.0
 
 
 def plane(n, dim=2, seed=0):
