@@ -25,7 +25,6 @@ OTHERS = {
     ),
     "sleep": (FIT | NMF | {"n_samples": 100}, 2),
 }
-NIGHTS |= {"n_starts": 1, "nmf_iter": 20, "gmm_seeds": 2, "n_samples": 100}
 
 
 def test_geodesics(smoke):
