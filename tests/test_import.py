@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 # Prints every setting of JAX, then what importing and using land did to them.
 SETTINGS = """
 import json, logging, sys, warnings
@@ -51,27 +49,13 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def process(run_fresh):
-    """What a process reports of itself before and after it imports and uses land."""
-    return json.loads(run_fresh(SETTINGS))
-
-
-def test_import_changes_no_setting(process):
-    assert process["before"]["x64"] is False
-    assert len(process["before"]["jax"]) > 50  # that is, they were looked at
-    assert process["imported"] == process["before"]
-
-
-def test_use_changes_no_setting(process):
-    assert process["used"] == process["before"]
-
-
-def test_results_are_float64_where_jax_is_not(process):
+def test_no_setting_changes_and_results_are_float64(run_fresh):
+    process = json.loads(run_fresh(SETTINGS))
+    before = process["before"]
+    assert before["x64"] is False
+    assert len(before["jax"]) > 50  # that is, they were looked at
+    assert before == process["imported"] == process["used"]
     assert set(process["dtypes"]) == {"float64"}
-
-
-def test_the_users_own_code_stays_in_float32(process):
     assert set(process["user"]) == {"float32"}
 
 

@@ -7,34 +7,9 @@ from scipy.stats import multivariate_normal
 
 import land
 from land.density.cover import extend_covers, place_covers
-from land.density.lattice import Lattice
 from land.density.nodes import summarise
 from land.geodesics import log_map
 from land.metrics import FunctionMetric, LocalDiagonalMetric
-
-
-def lattice(dim, seed=0):
-    rng = np.random.default_rng(seed)
-    frame = np.eye(dim) + 0.3 * rng.normal(size=(dim, dim))
-    return Lattice(rng.normal(size=dim), frame)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3, 5])
-def test_neighbours_are_points_of_the_lattice_and_mutual(dim):
-    keys = lattice(dim).nearest(np.random.default_rng(1).normal(size=(20, dim)))
-    around = lattice(dim).neighbours(keys)
-    parity = around % 2
-    assert np.all(parity == parity[..., :1])
-    back = lattice(dim).neighbours(around[0])
-    assert all((keys[0] == each).all(axis=1).any() for each in back)
-
-
-def test_halves_of_a_lattice_have_as_many_points():
-    rng = np.random.default_rng(0)
-    keys = lattice(2).nearest(rng.uniform(-20, 20, size=(40_000, 2)))
-    shares = Lattice.contrasts(keys).mean(axis=0)
-    assert shares.shape == (3,)
-    np.testing.assert_allclose(shares, 0.0, atol=0.05)
 
 
 def cover_of(metric, mean, covariance, cloud, n_points, seed=0, tail=1e-6):

@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -135,19 +134,6 @@ def test_bad_random_state(seed):
         land.LAND(metric=FLAT, random_state=seed).fit(DATA)
 
 
-def test_numbers_in_other_clothes(flat):
-    """Nullable columns, objects, truth values: numbers all the same."""
-    expected = flat.score_samples(np.round(DATA))
-    for X in (
-        pd.DataFrame(np.round(DATA)).astype("Int64").to_numpy(),
-        np.round(DATA).astype(object),
-        np.ma.masked_greater(np.round(DATA), 1e3),
-    ):
-        np.testing.assert_array_equal(flat.score_samples(X), expected)
-    truths = flat.score_samples(DATA > 0.0)
-    np.testing.assert_array_equal(truths, flat.score_samples(1.0 * (DATA > 0.0)))
-
-
 def test_identical_rows_have_no_distribution():
     with pytest.raises(ValueError, match="different rows"):
         land.LAND().fit(np.ones((10, 2)))
@@ -159,20 +145,6 @@ def test_identical_rows_have_no_distribution():
 def test_not_fitted(method):
     with pytest.raises(NotFittedError):
         getattr(land.LAND(), method)(DATA)
-
-
-@pytest.mark.parametrize("method", ["score_samples", "score", "tangents", "aic"])
-@pytest.mark.parametrize(
-    ("X", "what"),
-    [
-        (np.ones((4, 3)), "3 features, but LAND is expecting 2"),
-        (np.ones(2), "Expected 2D array"),
-        (np.full((1, 2), np.nan), "contains NaN"),
-    ],
-)
-def test_bad_points(flat, method, X, what):
-    with pytest.raises(ValueError, match=what):
-        getattr(flat, method)(X)
 
 
 def test_unknown_measure(flat, cloud):

@@ -15,7 +15,7 @@ from land.fitting import (
     fit_one,
     maximum_likelihood,
 )
-from land.fitting.descent import Search, advance, descend
+from land.fitting.descent import Search, descend
 from land.fitting.least_squares import Variance
 from land.fitting.likelihood import Likelihood, local_model
 from land.fitting.precision import solve_precision
@@ -208,17 +208,6 @@ def test_the_gradient_of_the_paper_is_that_of_its_objective(arc):
     )
     # The constant's part is a difference of its own, with another step.
     np.testing.assert_allclose(gradient, slopes, rtol=0.01, atol=0.005)
-
-
-def test_several_searches_do_not_disturb_each_other(arc):
-    weights, likelihood = uniform(arc), Likelihood(arc)
-    means = [np.array([0.6, 1.35]), np.array([-1.0, 1.3])]
-    together = likelihood.start(means, 2 * [weights])
-    advance(likelihood, together, 1e-4)
-    for mean, search in zip(means, together, strict=True):
-        (alone,) = likelihood.start([mean], [weights])
-        advance(likelihood, [alone], 1e-4)
-        np.testing.assert_allclose(alone.spot.mean, search.spot.mean, atol=1e-3)
 
 
 def test_the_model_of_the_objective_is_right_beyond_its_gradient():

@@ -74,14 +74,6 @@ def test_ways_past_the_data_are_straight(metric):
     np.testing.assert_allclose(logs.lengths, distances / np.sqrt(0.05), rtol=1e-12)
 
 
-def test_a_warm_start_beyond_the_horizon(metric, data):
-    first = land.log_map(metric, data[0], 1e6 * WAYS)
-    again = land.log_map(metric, data[1], 1e6 * WAYS, curves=first)
-    fresh = land.log_map(metric, data[1], 1e6 * WAYS)
-    assert again.converged.all()
-    np.testing.assert_allclose(again.lengths, fresh.lengths, rtol=1e-9)
-
-
 @pytest.mark.parametrize("dim", [1, 8])
 def test_in_other_dimensions(dim):
     rng = np.random.default_rng(0)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import special_ortho_group
 
-import land
 from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
 
 KINDS = [LocalDiagonalMetric, LocalFullMetric, DensityMetric]
@@ -150,33 +149,6 @@ def test_turning_the_data_turns_the_tensors(kind, dim):
     plain, turned = kind(data, SIGMA, RHO), kind(data @ turn.T, SIGMA, RHO)
     expected = turn @ plain.tensor(points) @ turn.T
     assert_close(turned.tensor(points @ turn.T), expected, 1e-10)
-
-
-@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-@pytest.mark.parametrize("dim", [3])
-def test_exp_undoes_log(kind, dim):
-    data = land.datasets.make_half_ellipse(80, random_state=0)
-    data = np.pad(data, ((0, 0), (0, dim - 2)))
-    metric = kind(data, 0.5, 0.2)
-    logs = land.log_map(metric, data[0], data[1:6])
-    assert logs.converged.all()
-    back = land.exp_map(metric, data[0], logs.tangents)
-    np.testing.assert_allclose(back.points, data[1:6], atol=1e-4)
-
-
-@pytest.mark.parametrize("copies", [2, 5])
-@every_kind
-def test_a_row_given_twice_counts_twice(kind, copies):
-    data, points = cloud(40), cloud(20, 2, 7)
-    # All of them: h grows by the factor, and so must rho, for M to be divided by it.
-    plain = kind(data, SIGMA, RHO)
-    heavy = kind(np.repeat(data, copies, axis=0), SIGMA, copies * RHO)
-    assert_close(copies * heavy.tensor(points), plain.tensor(points), 1e-11)
-    # One of them: its term is added once more for each copy.
-    one = kind(np.concatenate([data, [data[3]] * (copies - 1)]), 1.0, 1.0)
-    extra = local_variances(kind, data[3:4], 1.0, 0.0, points)
-    expected = local_variances(kind, data, 1.0, 1.0, points) + (copies - 1) * extra
-    assert_close(np.linalg.inv(one.tensor(points)), expected, 1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65])

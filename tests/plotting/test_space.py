@@ -4,12 +4,7 @@ from matplotlib.figure import Figure
 from sklearn.mixture import GaussianMixture
 
 import land
-from land.metrics import EuclideanMetric
 from land.plotting import plot_pairs, plot_view3d
-from land.plotting.components import ellipses, pair_axes
-
-SIGMA = np.array([[2.0, 0.6, 0.3], [0.6, 1.0, -0.2], [0.3, -0.2, 0.5]])
-FLAT = EuclideanMetric(3)
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +31,6 @@ def test_a_panel_for_each_pair(sheet, sheet_model):
         np.testing.assert_allclose(mean.get_offsets()[0], sheet_model.mean_[pair])
         assert len(ax.lines) == 1
         assert ax.get_xlabel() + ax.get_ylabel() == "".join("abc"[d] for d in pair)
-
-
-def test_ellipses_of_pairs_are_outlines_where_space_is_flat():
-    mean, half_axes = np.array([1.0, 2.0, 3.0]), pair_axes(SIGMA, [0, 2])
-    (curve,) = ellipses(FLAT, mean, half_axes, np.array([2.0])) - mean
-    block = np.linalg.inv(SIGMA[np.ix_([0, 2], [0, 2])])
-    radii = np.einsum("ni,ij,nj->n", curve[:, [0, 2]], block, curve[:, [0, 2]])
-    np.testing.assert_allclose(np.sqrt(radii), 2.0)
-    # They lie on the ellipsoid itself: nothing of it reaches farther in this plane.
-    inverse = np.linalg.inv(SIGMA)
-    full = np.einsum("ni,ij,nj->n", curve, inverse, curve)
-    np.testing.assert_allclose(np.sqrt(full), 2.0)
-    np.testing.assert_array_equal(curve[0], curve[-1])
 
 
 def test_a_view_of_space(sheet, sheet_model, normals):
