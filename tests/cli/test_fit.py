@@ -157,6 +157,7 @@ def test_a_preview_takes_some_rows(cli, result, tmp_path):
         tmp_path / "d.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c"
     )
     where = ("-o", tmp_path / "m", "-l", "c", "--preview")
+    where += ("--sigma", 0.3)
     done = cli("fit", tmp_path / "d.csv", "-k", 2, *where, *LEAST, "--json")
     assert "preview: 200 of 210 rows" in done.err
     model = land.load(tmp_path / "m")
