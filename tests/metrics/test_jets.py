@@ -106,12 +106,3 @@ def test_jets_from_tables(name):
 @pytest.mark.parametrize("dim", [1, 3])
 def test_jets_of_functions(fn, dim):
     assert_jets(FunctionMetric(fn, dim), fn, (1e-13, 1e-13, 1e-13))
-
-
-@pytest.mark.parametrize("tabulated", [False, True])
-def test_far_away_nothing_changes(tabulated):
-    metric = learned(2).tabulated() if tabulated else learned(2)
-    tensors, slopes, bends = metric.host_jets(np.array([[1e3, 0.0], [3.0, -1e8]]))
-    np.testing.assert_array_equal(tensors, 1.0 / RHO)
-    assert not slopes.any()
-    assert not bends.any()
