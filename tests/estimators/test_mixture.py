@@ -90,8 +90,8 @@ def test_one_component_is_one_distribution(smooth_model, arc):
 
 @pytest.mark.slow
 def test_two_moons_are_found():
-    data, labels = land.datasets.make_two_moons(150, random_state=0)
-    model = land.LANDMixture(2, n_samples=500, random_state=0).fit(data)
+    data, labels = land.datasets.make_two_moons(random_state=0)
+    model = land.LANDMixture(2, n_samples=600, random_state=0).fit(data)
     gaussian = GaussianMixture(2, random_state=0).fit(data)
     assert land.f_measure(labels, gaussian.predict(data)) < 0.9
     assert land.f_measure(labels, model.predict(data)) >= 0.98
