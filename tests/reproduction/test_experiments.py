@@ -28,7 +28,7 @@ OTHERS = {
 
 
 def test_geodesics(smoke):
-    found = smoke("geodesics", n_points=60, sigma=0.4, n_targets=5, n_rays=6)
+    found = smoke("geodesics", n_points=100, sigma=0.25, n_targets=5, n_rays=6)
     geodesic, straight = np.array([found.geodesic_lengths, found.straight_lengths])
     assert np.all(geodesic <= straight * (1.0 + 1e-6))
     # The ends of the arc see each other through empty space.
