@@ -52,6 +52,8 @@ format: $(VENV)/.dev ## Format the code and apply the safe fixes
 # The scripts of the gallery find what the tests have compiled.
 docs: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.pytest_cache/d/jax
 docs: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+# Matrices are small: threads would only wait for each other.
+docs: export OPENBLAS_NUM_THREADS ?= 1
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 

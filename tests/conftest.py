@@ -18,6 +18,7 @@ settings.load_profile("land")
 
 def pytest_configure(config: pytest.Config) -> None:
     _share_what_is_compiled(config)
+    _leave_the_processors_to_the_workers()
     _let_children_be_interrupted()
 
 
@@ -36,6 +37,14 @@ def _share_what_is_compiled(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", folder)
         # Small programs too: every process of a test has the same few dozen of them.
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+
+def _leave_the_processors_to_the_workers() -> None:
+    """One thread for products of small matrices: several wait for each other.
+
+    Workers, and the processes that tests start, inherit it; NumPy reads it once.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 # What is set above, and all of JAX's settings that a process of a test may inherit.

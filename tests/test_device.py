@@ -55,16 +55,6 @@ def test_log_maps_agree(metric):
 
 
 @pytest.mark.gpu
-def test_exp_maps_agree(metric):
-    rng = np.random.default_rng(1)
-    tangents = 0.3 * rng.standard_normal((64, metric.dim)) / metric.dim**0.5
-    found = land.exp_map(metric, metric.data[0], tangents)
-    expected = on_processor(land.exp_map, metric, metric.data[0], tangents)
-    assert found.converged.all()
-    np.testing.assert_allclose(found.points, expected.points, atol=1e-6)
-
-
-@pytest.mark.gpu
 def test_fits_agree():
     data = land.datasets.make_half_ellipse(60, random_state=0)
     model = land.LAND(sigma=0.3, rho=1e-2, n_samples=300, random_state=0)

@@ -1,9 +1,6 @@
 """`import land` is quick and leaves the process as it was; geometry is in float64."""
 
 import json
-import statistics
-
-import pytest
 
 # Prints every setting of JAX, then what importing and using land did to them.
 SETTINGS = """
@@ -52,56 +49,25 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def process(run_fresh):
-    """What a process reports of itself before and after it imports and uses land."""
-    return json.loads(run_fresh(SETTINGS))
-
-
-def test_import_changes_no_setting(process):
-    assert process["before"]["x64"] is False
-    assert len(process["before"]["jax"]) > 50  # that is, they were looked at
-    assert process["imported"] == process["before"]
-
-
-def test_use_changes_no_setting(process):
-    assert process["used"] == process["before"]
-
-
-def test_results_are_float64_where_jax_is_not(process):
+def test_no_setting_changes_and_results_are_float64(run_fresh):
+    process = json.loads(run_fresh(SETTINGS))
+    before = process["before"]
+    assert before["x64"] is False
+    assert len(before["jax"]) > 50  # that is, they were looked at
+    assert before == process["imported"] == process["used"]
     assert set(process["dtypes"]) == {"float64"}
-
-
-def test_the_users_own_code_stays_in_float32(process):
     assert set(process["user"]) == {"float32"}
 
 
-def test_import_prints_nothing(run_fresh):
-    assert run_fresh("import land") == ""
-
-
 def test_import_starts_nothing(run_fresh):
-    """No device is taken, no plotting is loaded: that is left to whoever asks."""
+    """No device is taken, no plotting is loaded, and nothing is printed."""
     program = """
 import sys
 import land
 from jax._src import xla_bridge
 print(xla_bridge.backends_are_initialized(), "matplotlib" in sys.modules)
 """
-    assert run_fresh(program).split() == ["False", "False"]
-
-
-def test_import_takes_under_a_second_and_a_half_beyond_jax(run_fresh):
-    program = """
-import time
-import jax, jax.numpy
-start = time.perf_counter()
-import land
-print(time.perf_counter() - start)
-"""
-    run_fresh(program)  # the first import of all writes bytecode and fills caches
-    seconds = [float(run_fresh(program)) for _ in range(3)]
-    assert statistics.median(seconds) < 1.5
+    assert run_fresh(program) == "False False\n"
 
 
 def test_everything_in_all_exists():

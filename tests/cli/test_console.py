@@ -43,17 +43,6 @@ def test_rows_that_are_done_are_counted(capsys):
     assert "\n  750 of 1000 rows, about 10 s left  30." in shown
 
 
-def test_a_log_gets_lines_and_not_too_many(capsys):
-    console = Console()
-    with console.working("fitting"):
-        for _ in range(100):
-            console.step(STEP)
-    shown = capsys.readouterr().err
-    assert shown.startswith("fitting ...\n")
-    assert shown.count("step 3") <= 1
-    assert "\r" not in shown
-
-
 def test_quiet_means_warnings_only(capsys):
     console = Console(quiet=True)
     with console, console.working("fitting"):
@@ -64,21 +53,6 @@ def test_quiet_means_warnings_only(capsys):
         warnings.warn("old", DeprecationWarning, stacklevel=1)
     assert capsys.readouterr().err == "land: warning: take care\n"
     assert console.warnings == ["take care"]
-
-
-def test_warnings_are_as_before_afterwards():
-    before = warnings.showwarning, list(warnings.filters)
-    with Console():
-        pass
-    assert (warnings.showwarning, list(warnings.filters)) == before
-
-
-def test_a_stream_that_is_gone_is_no_error(monkeypatch):
-    stream = io.StringIO()
-    monkeypatch.setattr("sys.stderr", stream)
-    console = Console()
-    stream.close()
-    console.say("hello")
 
 
 def test_errors_in_one_line():

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ import pytest
 import land
 from land.cli import demo
 from land.cli.console import Console
-from land.cli.models import StoredModel, load_model
+from land.cli.models import load_model
 from land.plotting.figures import model_figure
 
 
@@ -33,17 +32,6 @@ def solid(one_file, tmp_path_factory):
     file = tmp_path_factory.mktemp("solid") / "solid.land"
     model.save(file)
     return file
-
-
-@pytest.fixture
-def in_feet(solid):
-    """The solid model, as if its columns had been standardised."""
-    return replace(
-        load(solid),
-        columns=["length", "width", "height"],
-        center=np.array([100.0, 20.0, 3.0]),
-        scale=np.array([50.0, 5.0, 0.1]),
-    )
 
 
 @pytest.mark.parametrize("kind", SIGNATURES)
@@ -80,90 +68,11 @@ def test_axes_have_the_units_of_the_table(scaled_file, scaled, in_units, kind):
     in_units_of_the_table(ax.yaxis, "up", center[1], scale[1])
 
 
-def test_components_are_in_the_legend(scaled_file, in_units):
-    stored = load(scaled_file)
-    for kind in ("density", "metric", "responsibilities", "pairs"):
-        figure = model_figure(stored, kind, 5)
-        words = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert words[-2:] == ["component 0", "component 1"]
-    assert model_figure(stored, "metric", 5).axes[1]
-
-
 def test_more_than_two_columns(cli, fails, solid, tmp_path):
     for kind in ([], ["--kind", "view3d"]):
         assert cli("plot", solid, "-o", tmp_path / "f.png", *kind).code == 0
     message = fails("plot", solid, "-o", tmp_path / "f.png", "--kind", "density")
     assert "must have 2 dimensions to be drawn, got 3; see plot_pairs" in message
-
-
-def test_every_pair_has_a_panel_in_the_units_of_the_table(in_feet):
-    stored = in_feet
-    panels = model_figure(stored, "pairs", 5).axes
-    for ax, (first, second) in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
-        assert len(ax.lines) == 1  # the covariance
-        for axis, k in ((ax.xaxis, first), (ax.yaxis, second)):
-            name, center, scale = stored.columns[k], stored.center[k], stored.scale[k]
-            in_units_of_the_table(axis, name, center, scale)
-
-
-def test_marks_in_space_have_the_units_of_the_table(in_feet):
-    stored = in_feet
-    (ax,) = model_figure(stored, "view3d", 5).axes
-    for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
-        name, center, scale = stored.columns[k], stored.center[k], stored.scale[k]
-        in_units_of_the_table(axis, name, center, scale)
-
-
-def test_two_columns_are_no_space(fails, one_file, tmp_path):
-    message = fails("plot", one_file, "-o", tmp_path / "f.png", "--kind", "view3d")
-    assert "dimensions must be different columns of X, which has 2" in message
-
-
-def test_clusters_without_density(arc_points):
-    """Each cluster has its colour, and its centre is of the same."""
-    model = land.RiemannianKMeans(2, random_state=0).fit(arc_points)
-    stored = StoredModel(model, ["a", "b"], None, np.zeros(2), np.ones(2))
-    (ax,) = model_figure(stored, "density", 5).axes
-    sizes = [len(each.get_offsets()) for each in ax.collections]
-    assert sizes == [np.sum(model.labels_ == 0), 1, np.sum(model.labels_ == 1), 1]
-    colors = [tuple(each.get_facecolor()[0][:3]) for each in ax.collections]
-    assert colors[0] == colors[1] != colors[2] == colors[3]
-
-
-def test_more_columns_than_pairs_have_room_for():
-    """The first eight of them, in 28 panels."""
-    points = np.random.default_rng(0).normal(size=(10, 9))
-    metric = land.metrics.LocalDiagonalMetric(points, 5.0, 1.0)
-    model = SimpleNamespace(mean_=np.zeros(9), metric_=metric)
-    columns = [f"c{k}" for k in range(9)]
-    stored = StoredModel(model, columns, None, np.zeros(9), np.ones(9))
-    figure = model_figure(stored, "pairs", 5)
-    names = [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes]
-    assert len(names) == 28
-    assert names[-1] == ("c6", "c7")
-
-
-def test_flat_models_have_no_data_to_draw(cli, fails, tmp_path, one_file):
-    """Their density can be drawn, but not what needs data."""
-    model = land.load(one_file)
-    model.metric = model.metric_ = land.metrics.EuclideanMetric(2)
-    del model.sigma_, model.rho_
-    model.save(tmp_path / "m")
-    figure = tmp_path / "f.png"
-    assert cli("plot", tmp_path / "m", "-o", figure, "--grid", 5).code == 0
-    assert figure.stat().st_size > 0
-    for kind in ("pairs", "metric"):
-        message = fails("plot", tmp_path / "m", "-o", figure, "--kind", kind)
-        assert "has no data to draw; use --kind density" in message
-
-
-def test_axes_of_very_different_extent(one_file, arc_points):
-    stored = load(one_file)
-    for stretch, aspect in ((1.0, 1.0), (100.0, "auto")):
-        data = arc_points * [stretch, 1.0]
-        stored.model.metric_ = land.metrics.LocalDiagonalMetric(data, stretch, 1.0)
-        figure = model_figure(stored, "metric", 5)
-        assert figure.axes[0].get_aspect() == aspect
 
 
 def test_other_kinds_of_files(fails, one_file, tmp_path):
@@ -262,22 +171,6 @@ def test_reproduce_runs(cli, result, runner, tmp_path):
     assert [call.name for call in runner.calls] == ["one", "one", "two"]
 
 
-def test_reproduce_goes_on_after_a_failure(cli, fails, runner, tmp_path, monkeypatch):
-    names = {"broken": "", "two": ""}
-    monkeypatch.setattr(runner.module, "EXPERIMENTS", names)
-    done = cli("reproduce", "all", "-o", tmp_path)
-    assert done.code == 1
-    assert "land: broken: no data; say --data" in done.err
-    assert "two: it holds" in done.out
-    assert "no data; say --data" in fails("reproduce", "broken", "-o", tmp_path)
-
-
-def test_reproduce_can_be_interrupted(fails, runner, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner.module, "EXPERIMENTS", {"slow": ""})
-    message = fails("reproduce", "slow", "-o", tmp_path, code=130)
-    assert "goes on where this one ended" in message
-
-
 def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
     """The installed package has no experiments, and says where they are."""
     monkeypatch.setattr(sys.modules["land.cli.main"], "_CHECKOUT", tmp_path)
@@ -293,20 +186,3 @@ def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
 def test_reproduce_needs_a_name(fails, runner):
     assert "--list" in fails("reproduce", code=2)
     assert "choose one of one, two, or all" in fails("reproduce", "three", code=2)
-
-
-def test_one_column_is_drawn_in_its_units(tmp_path):
-    """The height of the density is that of the table's units."""
-    X = np.random.default_rng(0).normal(size=(60, 1))
-    model = land.LAND(method="least_squares", n_samples=200, random_state=0).fit(X)
-    stored = StoredModel(model, ["a"], None, np.array([50.0]), np.array([4.0]))
-    figure = model_figure(stored, "density", 60)
-    (ax,) = figure.axes
-    top = np.exp(stored.in_units().score_samples(50.0 + 4.0 * X)).max()
-    share = np.exp(model.score_samples(X)).max() / ax.get_ylim()[1]
-    per_unit = float(ax.get_yticklabels()[-1].get_text()) / ax.get_yticks()[-1]
-    assert share * ax.get_ylim()[1] * per_unit == pytest.approx(top)
-    labels = [float(text.get_text()) for text in ax.get_xticklabels()]
-    assert 35 < min(labels) < 50 < max(labels) < 65
-    with pytest.raises(ValueError, match="dimensions must be 2 to 8 of 1 columns"):
-        model_figure(stored, "pairs", 60)

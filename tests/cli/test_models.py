@@ -48,26 +48,3 @@ def test_beside_the_model(fails, one_file, tmp_path):
     for extra, message in wrong:
         model.save(tmp_path / "m", extra=extra)
         assert message in fails("info", tmp_path / "m")
-
-
-def test_the_signs_of_the_numbers_are_remembered(cli, result, tmp_path, arc_points):
-    """A model of decimal commas reads decimal commas, unless told otherwise."""
-    plain, other = tmp_path / "plain.csv", tmp_path / "other.csv"
-    np.savetxt(plain, 1000.0 * arc_points, "%.1f", delimiter=";")
-    other.write_text(plain.read_text().replace(".", ","))
-    fast = ("--method", "least_squares", "--n-samples", "200", "-q")
-    assert cli("fit", other, "--decimal", ",", "-o", tmp_path / "m", *fast).code == 0
-    found = [
-        result(cli("score", tmp_path / "m", *how, "--json", "-q").out)
-        for how in ([other], [plain, "--decimal", "."])
-    ]
-    assert found[0]["mean_log_density"] == found[1]["mean_log_density"]
-
-
-def test_a_column_may_be_named_weight(cli, one_file, tmp_path):
-    """The weights of the components are shown beside it."""
-    land.load(one_file).save(tmp_path / "m", extra={"columns": ["weight", "b"]})
-    text = cli("info", tmp_path / "m", "-q").out
-    assert "component weight" in text
-    assert "weight_" in text
-    assert " 1.000 " in text

@@ -19,20 +19,6 @@ def test_scores_are_in_the_units_of_the_table(
     assert "mean log density" in done.err
 
 
-def test_the_density_in_units_integrates_to_one(
-    cli, scaled_file, tmp_path, columns, numbers
-):
-    """The correction for the units is the right one: a sum over a lattice says so."""
-    x, y = np.linspace(-60, 320, 24), np.linspace(-0.025, 0.03, 24)
-    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    file = tmp_path / "lattice.npy"
-    np.save(file, points)
-    done = cli("score", scaled_file, file, "-c", "1,2", "-q")
-    cell = (x[1] - x[0]) * (y[1] - y[0])
-    total = np.exp(numbers(columns(done.out)["log_density"])).sum() * cell
-    assert total == pytest.approx(1.0, abs=0.1)
-
-
 @pytest.mark.parametrize("command", ["score", "predict"])
 def test_rows_are_counted_until_an_interrupt(
     cli, scaled_file, table, tmp_path, monkeypatch, command
@@ -66,24 +52,6 @@ def test_score_as_json(cli, result, scaled, scaled_file, table, in_units):
     assert found["failed_rows"] == 0
 
 
-def test_rows_that_are_dropped_leave_a_gap(cli, scaled_file, tmp_path, columns):
-    (tmp_path / "d.csv").write_text("across,up\n100,0.001\n,0.002\n120,0.003\n")
-    done = cli("score", scaled_file, tmp_path / "d.csv", "--drop-missing", "-q")
-    assert columns(done.out)["row"] == ("1", "3")
-    assert "land: warning: left out 1 of 3 rows" in done.err
-
-
-def test_scores_with_data_in_a_file(
-    cli, scaled_file, table, tmp_path, in_units, columns, numbers
-):
-    file = tmp_path / "scores.csv"
-    done = cli("score", scaled_file, table, "-o", file, "--with-data", "-q")
-    found = columns(file.read_text())
-    assert list(found) == ["row", "across", "up", "kind", "log_density"]
-    np.testing.assert_array_equal(numbers(found["across"]), in_units[:, 0])
-    assert f"log densities: {file}" in done.out
-
-
 def test_columns_are_checked(fails, scaled_file, tmp_path):
     (tmp_path / "d.csv").write_text("u,v\n100,0.001\n")
     for name in ("score", "predict"):
@@ -110,13 +78,6 @@ def test_predictions(
     assert sum(as_json["sizes"]) == len(z)
 
 
-def test_one_component_takes_everything(cli, one_file, arc_points, tmp_path, columns):
-    np.save(tmp_path / "d.npy", arc_points)
-    found = columns(cli("predict", one_file, tmp_path / "d.npy").out)
-    assert set(found["component"]) == {"0"}
-    assert set(found["responsibility_0"]) == {"1.0"}
-
-
 def test_samples_are_in_units(cli, scaled, scaled_file, columns, numbers):
     model, center, scale = scaled
     done = cli("sample", scaled_file, "-n", 30, "--seed", 4, "-q")
@@ -126,15 +87,6 @@ def test_samples_are_in_units(cli, scaled, scaled_file, columns, numbers):
     expected = points * scale + center
     np.testing.assert_array_equal(numbers(found["across"]), expected[:, 0])
     np.testing.assert_array_equal(numbers(found["component"]), components)
-
-
-def test_samples_in_files_and_json(cli, result, one_file, tmp_path):
-    file = tmp_path / "points.npy"
-    cli("sample", one_file, "-n", 5, "-o", file, "-q")
-    expected, _ = land.load(one_file).sample(5, random_state=0)
-    np.testing.assert_array_equal(np.load(file), expected)
-    found = result(cli("sample", one_file, "-n", 5, "--json", "-q").out)
-    assert found["columns"]["x1"] == expected[:, 0].tolist()
 
 
 def test_clusters_have_no_density(fails, cli, moons, tmp_path, columns, numbers):

@@ -80,16 +80,6 @@ def test_a_traceback_if_asked(cli, fails):
     assert done.err.splitlines()[-1].startswith("land: none.csv")
 
 
-def test_demo_needs_a_folder_it_can_make(fails):
-    assert fails("demo", "-o", "/dev/null/folder").startswith("land: /dev/null")
-
-
-@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write")
-def test_a_read_only_folder(fails, tmp_path):
-    (tmp_path / "closed").mkdir(mode=0o500)
-    assert "is read-only" in fails("fit", "data.csv", "-o", tmp_path / "closed" / "m")
-
-
 @pytest.fixture
 def listing(command, environment, tmp_path):
     """Run a quick command, from a folder that is no checkout; its code and messages."""
@@ -168,14 +158,6 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(
     assert model.n_iter_ == whole.n_iter_
     for each in ("means_", "covariances_", "weights_", "log_constants_"):
         np.testing.assert_array_equal(getattr(model, each), getattr(whole, each))
-
-
-def test_without_a_checkpoint_a_fit_starts_anew(cli, table, tmp_path):
-    fit = ("fit", table, "-x", "kind", "-o", tmp_path / "new.land", *FAST)
-    done = cli(*fit, "--resume")
-    assert done.code == 0
-    assert "fitting from the start" in done.err
-    assert not (tmp_path / "new.land.checkpoint").exists()
 
 
 @pytest.mark.parametrize("extra", [("--n-init", "2"), ("-o", "/dev/null")])

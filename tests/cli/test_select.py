@@ -3,7 +3,6 @@
 import pytest
 
 import land
-from land.cli.fit import select_text
 
 FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
 # Where it does not matter how a model is fitted: no search, and less to compile.
@@ -25,36 +24,6 @@ def test_select(cli, result, table, tmp_path, in_units, columns):
     assert scored["bic"] == pytest.approx(best["bic"])
     assert scored["mean_log_density"] * 40 == pytest.approx(best["log_likelihood"])
     assert "select: 2 of 2" in done.err
-
-
-def test_select_shows_a_table(cli, table, tmp_path):
-    file = tmp_path / "model.land"
-    arguments = ("select", table, "-x", "kind", "-k", "1", "-q", *LEAST)
-    text = cli(*arguments, "--covariance-type", "diag", "-o", file).out
-    assert land.load(file).covariance_type == "diag"
-    assert "chosen by bic: 1 component, sigma" in text
-    assert "log_likelihood" in text
-
-
-def test_select_compares_with_labels(cli, result, table):
-    arguments = ("select", table, "-l", "kind", "-k", "2", "--standardize", *LEAST)
-    (row,) = result(cli(*arguments, "-q", "--json").out)["table"]
-    assert 0.5 < row["f_measure"] <= 1.0
-    assert "f_measure" in cli(*arguments, "-q").out
-
-
-def candidates(*values):
-    """Rows of a table, of 1, 2, ... components with these values of BIC."""
-    common = {"error": "", "converged": True, "log_likelihood": 0.0, "aic": 0.0}
-    common |= {"sigma": 0.5, "seconds": 1.0, "held_out": float("nan")}
-    common |= {"f_measure": float("nan")}
-    return [common | {"n_components": k, "bic": b} for k, b in enumerate(values, 1)]
-
-
-def test_select_shows_what_failed():
-    first, second = candidates(7.0, float("nan"))
-    text = select_text([first, second | {"error": "ValueError: no"}], first, "bic")
-    assert "ValueError: no" in text.splitlines()[2]
 
 
 def test_select_that_is_interrupted_chooses_among_the_rest(

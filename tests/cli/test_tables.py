@@ -107,15 +107,6 @@ def test_a_header_is_found(read, case):
     assert len(table) == content.count("\n") - header
 
 
-def test_a_header_can_be_declared(read):
-    assert list(read("1,2\n3,4\n", header=True)) == ["1", "2"]
-    assert len(read("a,b\n1,2\n", header=False)) == 2
-
-
-def test_names_are_made_unique(read):
-    assert list(read("a,a,,b\n1,2,3,4\n")) == ["a", "a.1", "Unnamed: 2", "b"]
-
-
 @pytest.mark.parametrize(
     "word", ["", "NA", "n/a", "NaN", "null", "None", "?", "-", "."]
 )
@@ -123,12 +114,6 @@ def test_words_for_missing_values(read, word):
     table = read(f"a,b\n1,{word}\n3,4\n")
     np.testing.assert_array_equal(table["b"], [np.nan, 4.0])
     assert table["a"].dtype == np.float64
-
-
-def test_text_stays_text(read):
-    table = read("a,b,c\n1,1_000,x\n2,5,7\n")
-    assert table["b"].tolist() == ["1_000", "5"]
-    assert table["c"].tolist() == ["x", "7"]
 
 
 THOUSANDS = {
@@ -146,11 +131,6 @@ THOUSANDS = {
 def test_digits_in_groups(read, case):
     content, options, expected = THOUSANDS[case]
     assert read(content, **options)["b"].tolist() == expected
-
-
-def test_one_sign_has_one_meaning(read):
-    with pytest.raises(CommandError, match="must differ"):
-        read("a\n1\n", thousands=".")
 
 
 ARRAYS = {
@@ -245,17 +225,6 @@ def test_columns_by_name_or_number(choose, columns, names):
     assert data.X[0].tolist() == [first[name] for name in names]
 
 
-def test_names_come_before_numbers(choose):
-    data, _ = choose("2,1-2,x\n10,20,30\n11,22,33\n", header=True, columns=["2,1-2"])
-    assert data.names == ["2", "1-2"]
-
-
-@pytest.mark.parametrize("columns", [["d"], ["0"], ["5"], ["3-9"], ["a,a"], ["3-2"]])
-def test_columns_that_are_not_there(choose, columns):
-    with pytest.raises(CommandError, match=r"columns? "):
-        choose(FOUR, columns=columns)
-
-
 def test_labels_are_kept_aside(choose):
     data, _ = choose(FOUR, labels="kind")
     assert data.names == ["a", "b", "c"]
@@ -264,16 +233,6 @@ def test_labels_are_kept_aside(choose):
     assert data.names == ["b", "c"]
     assert data.labels.tolist() == [1, 2, 4]
     assert data.label_name == "a"
-
-
-def test_labels_are_one_column(choose):
-    with pytest.raises(CommandError, match="--labels must name one column"):
-        choose(FOUR, labels="a,b")
-
-
-def test_labels_of_rows_that_are_dropped_go_with_them(choose):
-    data, _ = choose("a,b,kind\n1,2,u\n,4,v\n4,1,\n", labels="kind", drop_missing=True)
-    assert data.labels.tolist() == ["u", None]
 
 
 def test_everything_that_is_wrong_is_said_at_once(choose):
@@ -300,48 +259,12 @@ def test_what_is_wrong_is_left_out_when_asked(choose):
     assert len(warned) == 3
 
 
-def test_text_in_a_column_that_was_asked_for_is_an_error(choose):
-    with pytest.raises(CommandError, match="'kind' holds text, 'u' in row 1"):
-        choose(FOUR, columns=["a,kind"], ignore_text=True)
-
-
 @pytest.mark.parametrize(
     "content", ["a;b\n1,5;2\n2,5;3\n", 'a,b\n"1,002.93",2\n"7",3\n']
 )
 def test_options_for_other_signs_are_named(choose, content):
     with pytest.raises(CommandError, match="--decimal , is for 1,5 and --thousands ,"):
         choose(content)
-
-
-def test_cells_that_are_not_there_are_missing(choose):
-    with pytest.raises(CommandError, match="row 2, column 'b'"):
-        choose("a,b\n1,2\n3\n4,5\n")
-
-
-def test_infinite_values_are_missing(choose):
-    with pytest.raises(CommandError, match="row 2, column 'a'"):
-        choose("a,b\n1,2\ninf,3\n4,5\n")
-
-
-def test_rows_that_all_lack_a_value(choose):
-    with pytest.raises(
-        CommandError, match="every row lacks a value, as row 1, column 'b'"
-    ):
-        choose("a,b\n1,\n2,\n", drop_missing=True)
-
-
-def test_one_row_is_too_few(choose):
-    with pytest.raises(CommandError, match="one row of data is too few") as caught:
-        choose("a,b\n1,2\n")
-    assert "--exclude" not in str(caught.value)
-    with pytest.raises(CommandError, match="one row of data is too few"):
-        choose("a,b\n1,2\n,3\n", drop_missing=True)
-
-
-def test_a_column_that_counts_is_suspicious(choose):
-    _, warned = choose("id,b\n1,5\n2,9\n3,4\n")
-    assert "column 'id' counts the rows" in warned[0]
-    assert choose("id,b\n1,5\n2,9\n3,4\n", columns=["id,b"])[1] == []
 
 
 def test_columns_of_very_different_scale(choose):
@@ -365,25 +288,6 @@ def test_columns_of_a_model_are_found_by_name(choose):
         choose(FOUR, expected=["z", "a"], columns=["a"])
     data, _ = choose(FOUR, expected=["z", "w"], columns=["b,a"])
     assert data.X[0].tolist() == [2.0, 1.0]
-
-
-def test_a_constant_column_can_be_scored(choose):
-    data, _ = choose("a,b\n1,1\n2,1\n", expected=["a", "b"])
-    assert len(data.X) == 2
-
-
-def test_excel_files(tmp_path):
-    """The first sheet: numbers, dates and text as they are."""
-    pytest.importorskip("openpyxl", reason="land does not ask for it")
-    import pandas as pd
-
-    days = pd.to_datetime(["2024-01-01", "2024-02-01"])
-    frame = pd.DataFrame({"a": [1.5, np.nan], "day": days, "kind": ["u", None]})
-    frame.to_excel(tmp_path / "d.xlsx", index=False)
-    table = read_table(tmp_path / "d.xlsx", SimpleNamespace(**DEFAULTS))
-    np.testing.assert_array_equal(table["a"], frame["a"])
-    assert table["day"].tolist() == ["2024-01-01", "2024-02-01"]
-    assert table["kind"].tolist() == ["u", None]
 
 
 # What is written.

@@ -70,16 +70,6 @@ def test_spiral_winds_one_unit_per_turn(n_turns):
     assert radii.max() == pytest.approx(0.5 + n_turns, abs=0.01)
 
 
-def test_spiral_is_even_along_its_length():
-    X = datasets.make_spiral(20_000, noise=0.0, random_state=0)
-    X = X[np.argsort(np.linalg.norm(X, axis=1))]
-    steps = np.linalg.norm(np.diff(X, axis=0), axis=1)
-    per_tenth = np.add.reduceat(steps, np.linspace(0, len(steps), 11)[:-1].astype(int))
-    # 2000 random steps have a relative error of 2 %. Points even in the radius instead
-    # would make the last tenth four times as long as the first.
-    np.testing.assert_allclose(per_tenth, per_tenth.mean(), rtol=0.1)
-
-
 def test_s_curve_is_two_arcs_of_unit_circles():
     X = datasets.make_s_curve(4000, noise=0.0, random_state=0)
     center = np.column_stack([np.zeros(len(X)), np.sign(X[:, 2])])

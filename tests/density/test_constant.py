@@ -49,20 +49,18 @@ def linearly_changed(metric, change):
 
 # Of each metric one object: what was compiled for it serves all tests.
 CHANGE = np.array([[2.0, 0.3], [-0.4, 0.5]])
-MOVED = {metric: linearly_changed(metric, CHANGE) for metric in (HYPERBOLIC, SPHERE)}
+MOVED = linearly_changed(HYPERBOLIC, CHANGE)
 
 
 @pytest.mark.parametrize("volume", ["paper", "exact"])
 @pytest.mark.parametrize(
     ("metric", "truth", "scale"),
     [
-        (HYPERBOLIC, hyperbolic_constant, 0.3),
         (HYPERBOLIC, hyperbolic_constant, 0.6),
-        # Larger ones send rays past the antipode, which the coordinates do not have.
-        (SPHERE, sphere_constant, 0.2),
+        # A larger one sends rays past the antipode, which the coordinates do not have.
         (SPHERE, sphere_constant, 0.4),
     ],
-    ids=["hyperbolic-0.3", "hyperbolic-0.6", "sphere-0.2", "sphere-0.4"],
+    ids=["hyperbolic", "sphere"],
 )
 def test_closed_forms(metric, truth, scale, volume):
     covariance = scale**2 / 4.0 * np.eye(2)
@@ -75,14 +73,7 @@ def test_closed_forms(metric, truth, scale, volume):
 
 
 @pytest.mark.parametrize("volume", ["paper", "exact"])
-@pytest.mark.parametrize(
-    "metric",
-    [
-        pytest.param(HYPERBOLIC, id="hyperbolic"),
-        pytest.param(SPHERE, id="sphere", marks=pytest.mark.nightly),
-    ],
-)
-def test_constants_after_a_linear_change_of_coordinates(metric, volume):
+def test_constants_after_a_linear_change_of_coordinates(volume):
     """Eq. 6 is an integral over the manifold, and knows nothing of coordinates.
 
     Eq. 7 in normal coordinates has sqrt|M(Exp v)| left, which is not a scalar: log C
@@ -91,9 +82,9 @@ def test_constants_after_a_linear_change_of_coordinates(metric, volume):
     covariance = np.array([[0.02, 0.004], [0.004, 0.01]])
     shift = 0.0 if volume == "exact" else -np.log(np.abs(np.linalg.det(CHANGE)))
     for mean in np.array([[0.1, -0.05], [-0.2, 0.1]]):
-        here = land.log_constant(metric, mean, covariance, volume, random_state=0)
+        here = land.log_constant(HYPERBOLIC, mean, covariance, volume, random_state=0)
         there = land.log_constant(
-            MOVED[metric],
+            MOVED,
             CHANGE @ mean,
             CHANGE @ covariance @ CHANGE.T,
             volume,
@@ -182,15 +173,6 @@ def test_lattices_agree_with_plain_monte_carlo(arc, volume):
     plain = land.log_constant(*arc, volume, 1000, random_state=0, method="monte_carlo")
     assert abs(found.value - plain.value) < 4.0 * np.hypot(plain.stderr, found.stderr)
     assert 0.001 < plain.stderr < 0.05
-
-
-def test_lattices_beat_plain_monte_carlo_with_fewer_maps(arc):
-    truth = land.log_constant(*arc, n_samples=4 * 1024, random_state=9).value
-    found = [land.log_constant(*arc, random_state=seed) for seed in range(2)]
-    errors = np.array([each.value for each in found]) - truth
-    plain = land.log_constant(*arc, random_state=0, method="monte_carlo")
-    assert found[0].n_maps < 0.6 * plain.n_maps
-    assert np.sqrt(np.mean(errors**2)) < 0.2 * plain.stderr
 
 
 def test_same_seed_same_value(arc):

@@ -7,41 +7,9 @@ from scipy.stats import multivariate_normal
 
 import land
 from land.density.cover import extend_covers, place_covers
-from land.density.lattice import Lattice, Normal
 from land.density.nodes import summarise
 from land.geodesics import log_map
 from land.metrics import FunctionMetric, LocalDiagonalMetric
-
-
-def lattice(dim, seed=0):
-    rng = np.random.default_rng(seed)
-    frame = np.eye(dim) + 0.3 * rng.normal(size=(dim, dim))
-    return Lattice(rng.normal(size=dim), frame)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3, 5])
-def test_neighbours_are_points_of_the_lattice_and_mutual(dim):
-    keys = lattice(dim).nearest(np.random.default_rng(1).normal(size=(20, dim)))
-    around = lattice(dim).neighbours(keys)
-    parity = around % 2
-    assert np.all(parity == parity[..., :1])
-    back = lattice(dim).neighbours(around[0])
-    assert all((keys[0] == each).all(axis=1).any() for each in back)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3])
-def test_a_point_of_the_lattice_is_nearest_to_itself(dim):
-    own = lattice(dim)
-    keys = own.nearest(np.random.default_rng(1).normal(size=(20, dim)))
-    np.testing.assert_array_equal(own.nearest(own.points(keys)), keys)
-
-
-def test_halves_of_a_lattice_have_as_many_points():
-    rng = np.random.default_rng(0)
-    keys = lattice(2).nearest(rng.uniform(-20, 20, size=(40_000, 2)))
-    shares = Lattice.contrasts(keys).mean(axis=0)
-    assert shares.shape == (3,)
-    np.testing.assert_allclose(shares, 0.0, atol=0.05)
 
 
 def cover_of(metric, mean, covariance, cloud, n_points, seed=0, tail=1e-6):
@@ -130,14 +98,3 @@ def test_a_cover_grows_with_the_covariance_and_never_beyond_its_limit(sharp):
     np.testing.assert_array_equal(grown.points[: len(cover.points)], cover.points)
     (limited,) = extend_covers([mean], [1e-9 * wide], [cover], map_points, 1e-3)
     assert len(limited.points) < 20 * cover.n_asked
-
-
-def test_normal_draws_are_a_little_wider_than_their_cloud():
-    rng = np.random.default_rng(0)
-    cloud = rng.normal(size=(5000, 7)) * np.arange(1, 8)
-    normal = Normal.around(cloud)
-    points = normal.points(rng.standard_normal((20_000, 7)))
-    ratio = points.var(axis=0) / cloud.var(axis=0)
-    assert np.all((ratio > 1.0) & (ratio < 1.25))
-    truth = multivariate_normal(normal.center, normal.factor @ normal.factor.T)
-    np.testing.assert_allclose(normal.log_density(points), truth.logpdf(points))

@@ -1,39 +1,11 @@
-"""The F-measure of a clustering: cases computed by hand, and laws."""
+"""The F-measure of a clustering: cases computed by hand."""
 
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from land import f_measure
-
-PAIRS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=25
-)
-# Small cases say it all.
-few = settings(max_examples=30)
-
-
-def _columns(pairs):
-    return [c for c, _ in pairs], [k for _, k in pairs]
-
-
-def _by_definition(classes, clusters):
-    """The formula with precision and recall, over all pairs."""
-    classes, clusters = np.array(classes), np.array(clusters)
-    total = 0.0
-    for c in np.unique(classes):
-        scores = []
-        for k in np.unique(clusters):
-            shared = np.sum((classes == c) & (clusters == k))
-            precision = shared / np.sum(clusters == k)
-            recall = shared / np.sum(classes == c)
-            both = precision + recall
-            scores.append(2.0 * precision * recall / both if both else 0.0)
-        total += np.sum(classes == c) / len(classes) * max(scores)
-    return total
 
 
 @pytest.mark.parametrize(
@@ -55,60 +27,6 @@ def _by_definition(classes, clusters):
 )
 def test_by_hand(classes, clusters, expected):
     assert f_measure(list(classes), list(clusters)) == pytest.approx(expected)
-
-
-def test_classes_and_clusters_play_different_parts():
-    a, b = [0, 0, 0, 1], [0, 0, 1, 2]
-    # a: 2*2/(3+2) of 3 rows and 2*1/(1+1) of 1; b: 4/5 of 2 rows, 1/2 and 1.
-    assert f_measure(a, b) == pytest.approx(3 / 4 * 4 / 5 + 1 / 4)
-    assert f_measure(b, a) == pytest.approx(2 / 4 * 4 / 5 + 1 / 4 * 1 / 2 + 1 / 4)
-
-
-@few
-@given(PAIRS)
-def test_agrees_with_the_definition(pairs):
-    classes, clusters = _columns(pairs)
-    assert f_measure(classes, clusters) == pytest.approx(
-        _by_definition(classes, clusters), rel=1e-12
-    )
-
-
-@few
-@given(PAIRS, st.permutations(range(4)), st.permutations(range(5)), st.randoms())
-def test_names_and_order_do_not_matter(pairs, of_class, of_cluster, random):
-    value = f_measure(*_columns(pairs))
-    assert f_measure(*_columns([(of_class[c], of_cluster[k]) for c, k in pairs])) == (
-        pytest.approx(value, rel=1e-14)
-    )
-    shuffled = random.sample(pairs, len(pairs))
-    assert f_measure(*_columns(shuffled)) == pytest.approx(value, rel=1e-14)
-
-
-@few
-@given(PAIRS)
-def test_one_if_and_only_if_the_groups_are_the_same(pairs):
-    classes, clusters = _columns(pairs)
-    same = len(set(pairs)) == len(set(classes)) == len(set(clusters))
-    value = f_measure(classes, clusters)
-    assert 0.0 < value <= 1.0
-    assert (value == 1.0) == same
-
-
-@few
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=25))
-def test_one_cluster_and_singletons(classes):
-    n, sizes = len(classes), np.bincount(classes)
-    one = np.sum(sizes * 2.0 * sizes / (sizes + n)) / n
-    assert f_measure(classes, [0] * n) == pytest.approx(one)
-    singletons = np.sum(sizes * 2.0 / (sizes + 1.0)) / n
-    assert f_measure(classes, range(n)) == pytest.approx(singletons)
-
-
-@few
-@given(PAIRS, st.integers(2, 4))
-def test_repeating_the_rows_changes_nothing(pairs, times):
-    value = f_measure(*_columns(pairs))
-    assert f_measure(*_columns(pairs * times)) == pytest.approx(value, rel=1e-14)
 
 
 @pytest.mark.parametrize(

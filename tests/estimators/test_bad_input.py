@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -25,16 +24,12 @@ def spoiled(value):
         (spoiled(np.nan), "contains NaN"),
         (spoiled(np.inf), "contains infinity"),
         (np.empty((0, 2)), r"0 sample\(s\)"),
-        (np.empty((5, 0)), r"0 feature\(s\)"),
         (DATA[:1], "1 sample"),
         (DATA[:, 0], "Expected 2D array"),
         (DATA[None], "3"),
-        (DATA + 1j, "Complex data"),
         ([["a", "b"], ["c", "d"]], "could not convert string"),
         ([[10**400, 1], [2, 3]], "X must be an array of real numbers: int too large"),
         (1e200 * DATA, r"X must be at most 1e\+150 in size"),
-        (np.ma.masked_greater(DATA, 1.0), "X has masked values"),
-        (DATA.astype("m8[s]"), "X has dates or times"),
         ([[1.0, 2.0], [3.0]], "X must be an array of real numbers"),
     ],
 )
@@ -53,7 +48,6 @@ def test_unknown_words(name, value):
 @pytest.mark.parametrize(
     ("init", "what"),
     [
-        ([0.0], "init must have 2 coordinates"),
         (np.zeros((1, 2)), "init must have 1 axes"),
         ([0.0, np.nan], "init must be finite"),
         (None, "init must"),
@@ -102,17 +96,10 @@ def test_a_metric_that_is_not_smooth(fn):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("n_samples", 0),
         ("n_samples", 1),
-        ("n_samples", 10.5),
         ("n_samples", "many"),
         ("max_iter", 0),
-        ("max_iter", 2.0),
-        ("max_iter", True),
-        ("tol", 0.0),
         ("tol", -1.0),
-        ("tol", np.nan),
-        ("tol", "small"),
     ],
 )
 def test_numbers_out_of_range(name, value):
@@ -125,9 +112,7 @@ def test_numbers_out_of_range(name, value):
     [
         (-np.ones(30), "sample_weight must not be negative"),
         (np.ones(29), r"sample_weight must have shape \(30,\).*got \(29,\)"),
-        (np.ones((30, 1)), r"sample_weight must have shape \(30,\).*got \(30, 1\)"),
         (np.zeros(30), "sample_weight must be positive for at least 2 rows"),
-        (np.eye(30)[0], "sample_weight must be positive for at least 2 rows"),
         (np.full(30, np.nan), "sample_weight must be finite"),
         ("heavy", "sample_weight must be an array of real numbers"),
     ],
@@ -149,69 +134,19 @@ def test_bad_random_state(seed):
         land.LAND(metric=FLAT, random_state=seed).fit(DATA)
 
 
-def test_dates_among_numbers():
-    frame = pd.DataFrame(DATA, columns=["a", "b"]).assign(
-        day=pd.Timestamp("2026-01-01")
-    )
-    with pytest.raises(ValueError, match="X must be an array of real numbers"):
-        land.LAND().fit(frame)
-
-
-def test_numbers_in_other_clothes(flat):
-    """Nullable columns, objects, truth values: numbers all the same."""
-    expected = flat.score_samples(np.round(DATA))
-    for X in (
-        pd.DataFrame(np.round(DATA)).astype("Int64").to_numpy(),
-        np.round(DATA).astype(object),
-        np.ma.masked_greater(np.round(DATA), 1e3),
-    ):
-        np.testing.assert_array_equal(flat.score_samples(X), expected)
-    truths = flat.score_samples(DATA > 0.0)
-    np.testing.assert_array_equal(truths, flat.score_samples(1.0 * (DATA > 0.0)))
-
-
 def test_identical_rows_have_no_distribution():
     with pytest.raises(ValueError, match="different rows"):
         land.LAND().fit(np.ones((10, 2)))
 
 
 @pytest.mark.parametrize(
-    "call",
-    [
-        lambda model: model.score_samples(DATA),
-        lambda model: model.score(DATA),
-        lambda model: model.sample(2),
-        lambda model: model.tangents(DATA),
-        lambda model: model.aic(DATA),
-        lambda model: model.bic(DATA),
-    ],
-    ids=["score_samples", "score", "sample", "tangents", "aic", "bic"],
+    "method", ["score_samples", "score", "sample", "tangents", "aic", "bic"]
 )
-def test_not_fitted(call):
+def test_not_fitted(method):
     with pytest.raises(NotFittedError):
-        call(land.LAND())
-
-
-@pytest.mark.parametrize("method", ["score_samples", "score", "tangents", "aic"])
-@pytest.mark.parametrize(
-    ("X", "what"),
-    [
-        (np.ones((4, 3)), "3 features, but LAND is expecting 2"),
-        (np.ones(2), "Expected 2D array"),
-        (np.full((1, 2), np.nan), "contains NaN"),
-    ],
-)
-def test_bad_points(flat, method, X, what):
-    with pytest.raises(ValueError, match=what):
-        getattr(flat, method)(X)
+        getattr(land.LAND(), method)(DATA)
 
 
 def test_unknown_measure(flat, cloud):
     with pytest.raises(ValueError, match=r"measure must be .*, got 'euclidean'"):
         flat.score_samples(cloud, "euclidean")
-
-
-@pytest.mark.parametrize("count", [0, -1, 2.0, "two"])
-def test_bad_sample_size(flat, count):
-    with pytest.raises(ValueError, match="n must be"):
-        flat.sample(count)

@@ -5,7 +5,6 @@ import pytest
 
 import land
 from land.metrics import EuclideanMetric
-from land.metrics.bandwidth import automatic_sigma
 
 FAST = {"n_samples": 500, "random_state": 0}
 
@@ -29,14 +28,6 @@ def test_constant_column(cloud, method):
     assert_usable(model, data)
     assert model.mean_[1] == pytest.approx(7.0, abs=1e-3)
     assert model.covariance_[1, 1] < 1e-3 * model.covariance_[0, 0]
-
-
-def test_repeated_rows(cloud):
-    data = np.repeat(cloud[:20], 3, axis=0)
-    model = land.LAND(rho=0.1, **FAST).fit(data)
-    assert_usable(model, data)
-    # Repetition does not shrink the neighbourhoods.
-    assert model.sigma_ == automatic_sigma(data[::3])
 
 
 def test_no_more_rows_than_columns(cloud):

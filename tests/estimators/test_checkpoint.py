@@ -8,9 +8,8 @@ import pytest
 import land
 from land.callbacks import Checkpoint
 from land.estimators.archive import read_archive
-from land.estimators.callbacks import fingerprint
 from land.fitting import climb
-from land.metrics import EuclideanMetric, LocalDiagonalMetric
+from land.metrics import EuclideanMetric
 
 SETTINGS = {"n_samples": 300, "random_state": 0, "tol": 1e-9, "sigma": 0.8, "rho": 0.5}
 FLAT = {"metric": EuclideanMetric(2), "n_samples": 100}
@@ -74,8 +73,6 @@ def check_same(model, other):
         ("two", ("search", 0)),
         ("one", ("fit", 3)),
         ("two", ("fit", 3)),
-        pytest.param("one", ("fit", 0), marks=pytest.mark.nightly),
-        pytest.param("two", ("fit", 1), marks=pytest.mark.nightly),
     ],
     ids=str,
 )
@@ -145,12 +142,6 @@ def test_other_files_are_left_alone(flat, cloud, interrupted):
         assert interrupted.read_bytes() == contents
 
 
-def test_a_folder_that_does_not_exist(cloud, tmp_path):
-    nowhere = Checkpoint(tmp_path / "none" / "fit.checkpoint")
-    with pytest.raises(FileNotFoundError):
-        land.LAND(callback=nowhere, **FLAT).fit(cloud)
-
-
 def test_a_full_disk_costs_a_warning_and_not_the_fit(data, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     written = []
@@ -179,15 +170,3 @@ def test_one_fit_has_one_checkpoint(cloud, tmp_path):
     several = [Checkpoint(tmp_path / name) for name in ("one", "two")]
     with pytest.raises(ValueError, match="callback must have one checkpoint, got 2"):
         land.LAND(callback=several, **FLAT).fit(cloud)
-
-
-def test_a_metric_with_a_table_belongs_to_the_same_fit():
-    data = land.datasets.make_half_ellipse(450, random_state=0)
-    metric = LocalDiagonalMetric(data, 0.5, 0.1)
-    model = land.LAND(metric=metric)
-    before = fingerprint(model, metric, data, np.ones(450))
-    table = metric.tabulated()
-    assert np.any(metric.tensor(data) != table.tensor(data))  # else this shows nothing
-    assert fingerprint(model, table, data, np.ones(450)) == before
-    other = LocalDiagonalMetric(data, 0.5, 0.2)
-    assert fingerprint(model, other, data, np.ones(450)) != before

@@ -46,7 +46,6 @@ QUICK = {"n_samples": 100, "rho": 1.0}
 FLAT = [
     FlatLAND(**QUICK),
     FlatMixture(2, **QUICK),
-    FlatMixture(2, method="least_squares", **QUICK),
     FlatKMeans(2, max_iter=2),
     FlatPCA(1),
     FlatClassifier(covariance="diag"),

@@ -35,20 +35,6 @@ def test_flat_space_gives_k_means(clusters):
     np.testing.assert_array_equal(found.predict(clusters), truth.predict(clusters))
 
 
-def test_weights_are_repetitions_in_flat_space(clusters):
-    weights = np.random.default_rng(1).integers(1, 4, size=len(clusters))
-    start = clusters[[0, 30, 60]]
-    options = {"metric": EuclideanMetric(2), "init": start, "tol": 1e-8}
-    weighted = land.RiemannianKMeans(3, **options).fit(clusters, sample_weight=weights)
-    repeated = land.RiemannianKMeans(3, **options).fit(
-        np.repeat(clusters, weights, axis=0)
-    )
-    np.testing.assert_allclose(
-        weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-6
-    )
-    assert weighted.inertia_ == pytest.approx(repeated.inertia_)
-
-
 def test_scores_and_names(clusters):
     frame = pd.DataFrame(clusters, columns=["east", "north"])
     start = clusters[[0, 30, 60]]

@@ -60,26 +60,6 @@ def test_one_in_flat_space_is_the_normal_distribution(cloud, kind):
     assert model.bic(cloud) == pytest.approx(truth.bic(cloud), rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    "kind", ["diag", *(pytest.param(k, marks=pytest.mark.nightly) for k in KINDS[::2])]
-)
-def test_the_papers_optimizer_finds_the_same(cloud, kind):
-    truth = gaussian_mixture(cloud, 1, kind)
-    model = land.LAND(
-        metric=EuclideanMetric(2),
-        covariance_type=kind,
-        optimizer="paper",
-        tol=1e-12,
-        n_samples=3000,
-        random_state=0,
-    ).fit(cloud)
-    np.testing.assert_allclose(model.mean_, truth.means_[0], atol=0.05)
-    # Plain Monte Carlo with 3000 draws, which the descent adapts itself to.
-    np.testing.assert_allclose(model.covariance_, as_matrices(truth)[0], atol=0.05)
-    off_diagonal = model.covariance_[0, 1]
-    assert (abs(off_diagonal) > 0.1) == (kind == "full")
-
-
 @each_kind
 def test_two_in_flat_space_are_the_gaussian_mixture(clusters, kind):
     truth = gaussian_mixture(clusters, 2, kind)
@@ -98,20 +78,6 @@ def test_two_in_flat_space_are_the_gaussian_mixture(clusters, kind):
     assert model.aic(clusters) == pytest.approx(truth.aic(clusters), rel=1e-4)
 
 
-@each_kind
-def test_least_squares_takes_what_there_is_of_the_empirical_covariance(cloud, kind):
-    model = land.LAND(
-        metric=EuclideanMetric(2), method="least_squares", covariance_type=kind, **FAST
-    ).fit(cloud)
-    empirical = np.cov(cloud.T)
-    truth = {
-        "full": empirical,
-        "diag": np.diag(np.diagonal(empirical)),
-        "spherical": np.trace(empirical) / 2 * np.eye(2),
-    }[kind]
-    np.testing.assert_allclose(model.covariance_, truth, rtol=1e-4, atol=1e-12)
-
-
 def test_fewer_parameters_fit_no_better_on_a_learned_metric(smooth_model, arc):
     objectives = [smooth_model.objective_]
     for kind in KINDS[1:]:
@@ -121,8 +87,3 @@ def test_fewer_parameters_fit_no_better_on_a_learned_metric(smooth_model, arc):
     slack = 3.0 * smooth_model.log_constant_stderr_ + 1e-3
     assert objectives[0] <= objectives[1] + slack
     assert objectives[1] <= objectives[2] + slack
-
-
-def test_a_model_that_is_not_fitted_has_no_parameters_yet():
-    assert not hasattr(land.LAND(), "n_parameters_")
-    assert not hasattr(land.LANDMixture(), "n_parameters_")

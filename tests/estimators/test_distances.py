@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from sklearn.cluster import DBSCAN
 
 import land
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
@@ -46,10 +45,6 @@ def test_each_pair_is_computed_once(arc, monkeypatch):
     np.testing.assert_allclose(found, both_ways, rtol=1e-5)
 
 
-def test_one_point():
-    assert land.pairwise_distances(EuclideanMetric(2), [[1.0, 2.0]]) == [[0.0]]
-
-
 def test_what_failed_is_nan(arc, monkeypatch):
     monkeypatch.setattr(
         "land.estimators.distances.log_map",
@@ -75,10 +70,3 @@ def test_what_failed_is_nan(arc, monkeypatch):
 def test_bad_points(arguments, message):
     with pytest.raises(ValueError, match=message):
         land.pairwise_distances(EuclideanMetric(2), *arguments)
-
-
-def test_clusters_of_precomputed_distances(moons_clusters, moons):
-    distances = land.pairwise_distances(moons_clusters.metric_, moons)
-    radius = np.quantile(distances, 0.1)
-    labels = DBSCAN(radius, metric="precomputed").fit_predict(distances)
-    assert labels.max() >= 1

@@ -1,6 +1,6 @@
 """Files survive what befalls a process: the old one or the new one, never a broken one.
 
-A small part runs every time, the rest nightly.
+A small part of the trials runs every time, the rest nightly.
 """
 
 import errno
@@ -114,17 +114,6 @@ def test_of_two_writers_at_once_one_is_the_last(flat, moons_clusters, tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_folder_that_cannot_be_written_to_is_the_systems_error(flat, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        flat.save(tmp_path / "none" / "model")
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError):
-        flat.save(tmp_path / "file" / "model")
-    with pytest.raises(IsADirectoryError):
-        flat.save(tmp_path)
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
 FULL = """
 import pathlib, resource
 import numpy as np
@@ -147,28 +136,6 @@ def test_a_disk_that_fills_up_leaves_the_old_file(run_fresh, tmp_path):
     errors = run_fresh(FULL.replace("FOLDER", repr(str(tmp_path)))).split()
     assert set(errors) == {str(errno.EFBIG)}
     assert len(errors) >= 8
-
-
-FORKED = """
-import os, warnings
-import numpy as np
-import land
-
-X = np.random.default_rng(0).normal(size=(20, 2))
-metric = land.metrics.LocalDiagonalMetric(X, 0.8, 0.5)
-process = os.fork()
-lengths = land.log_map(metric, X[0], X[:5]).lengths
-if process == 0:
-    lengths.tofile(FILE)
-    os._exit(0)
-assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
-np.testing.assert_array_equal(np.fromfile(FILE), lengths)
-"""
-
-
-@pytest.mark.nightly
-def test_a_fork_after_the_import_computes_the_same(run_fresh, tmp_path):
-    run_fresh(FORKED.replace("FILE", repr(str(tmp_path / "lengths"))))
 
 
 @pytest.mark.nightly

@@ -3,20 +3,16 @@
 import copy
 import dataclasses
 import errno
-import json
 import os
-import pickle
 import threading
 
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import land
-from land.estimators.archive import read_archive, replacing, write_archive
-from land.estimators.files import load_with_extra
+from land.estimators.archive import replacing
 from land.fitting import Step
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
@@ -45,38 +41,6 @@ def test_a_distribution_comes_back_bit_for_bit(arc_model, arc, file):
         )
     for mine, theirs in zip(loaded.sample(20, 3), arc_model.sample(20, 3), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-
-
-def test_the_table_of_a_metric_comes_back_bit_for_bit(moons_clusters, moons, tmp_path):
-    model = copy.copy(moons_clusters)
-    model.metric_ = model.metric_.tabulated()
-    tensors = model.metric_.tensor(moons)
-    assert np.any(tensors != moons_clusters.metric_.tensor(moons))  # it matters
-    model.save(tmp_path / "model")
-    for each in (pickle.loads(pickle.dumps(model)), land.load(tmp_path / "model")):
-        np.testing.assert_array_equal(each.metric_.tensor(moons), tensors)
-
-
-def test_a_mixture_comes_back_bit_for_bit(moons_mixture, moons, tmp_path):
-    moons_mixture.save(tmp_path / "model")
-    loaded = land.load(tmp_path / "model")
-    for name in ("score_samples", "predict_proba"):
-        np.testing.assert_array_equal(
-            getattr(loaded, name)(moons), getattr(moons_mixture, name)(moons)
-        )
-    for mine, theirs in zip(
-        loaded.sample(9, 1), moons_mixture.sample(9, 1), strict=True
-    ):
-        np.testing.assert_array_equal(mine, theirs)
-
-
-def test_mixtures_of_earlier_files_had_an_optimizer(moons_mixture, tmp_path):
-    moons_mixture.save(tmp_path / "model")
-    header, arrays = read_archive(tmp_path / "model")
-    header["parameters"]["optimizer"] = "auto"
-    write_archive(tmp_path / "model", header, arrays)
-    loaded = land.load(tmp_path / "model")
-    assert loaded.get_params() == moons_mixture.get_params()
 
 
 @pytest.mark.parametrize("name", ["arc_model", "moons_mixture", "moons_clusters"])
@@ -108,26 +72,6 @@ def test_history_survives(arc_model, file):
         assert dataclasses.replace(mine, means=0) == dataclasses.replace(
             theirs, means=0
         )
-
-
-def test_parameters_survive(cloud, tmp_path):
-    model = land.LAND(
-        sigma=np.float64(1.5),
-        init=[3.0, -1.0],
-        random_state=np.random.RandomState(0),
-        callback=lambda step: None,
-        method="least_squares",
-        n_samples=300,
-    ).fit(cloud)
-    model.save(tmp_path / "model")
-    loaded = land.load(tmp_path / "model")
-    assert loaded.sigma == 1.5
-    assert loaded.sigma_ == 1.5
-    np.testing.assert_array_equal(loaded.init, [3.0, -1.0])
-    assert loaded.random_state is None
-    assert loaded.callback is None
-    assert loaded.metric is None
-    assert loaded.method == "least_squares"
 
 
 def test_names_of_features_survive(cloud, tmp_path):
@@ -182,15 +126,6 @@ def test_a_stored_metric_is_not_handed_in_again(file):
         land.load(file, metric=EuclideanMetric(2))
 
 
-def test_extra_survives(arc_model, tmp_path):
-    extra = {"columns": ["a", "b"], "none": None, "shift": np.array([1.0, 2.0])}
-    arc_model.save(tmp_path / "model", extra=extra)
-    _, loaded = load_with_extra(tmp_path / "model")
-    assert loaded.keys() == extra.keys()
-    assert loaded["columns"] == ["a", "b"]
-    np.testing.assert_array_equal(loaded["shift"], [1.0, 2.0])
-
-
 def test_standardised_columns_are_not_forgotten(arc_means, arc, tmp_path):
     center, scale = np.array([5.0, -3.0]), np.array([2.0, 100.0])
     extra = {"center": center, "scale": scale}
@@ -210,18 +145,6 @@ def test_equal_models_are_equal_files(arc_model, file, tmp_path):
     assert file.read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_numpy_reads_the_file_without_pickle(arc_model, file):
-    with np.load(file, allow_pickle=False) as members:
-        np.testing.assert_array_equal(members["mean_"], arc_model.mean_)
-        assert json.loads(members["header.json"])["format"] == "land-model"
-
-
-def test_jax_arrays_as_parameters(flat, tmp_path):
-    model = copy.copy(flat).set_params(init=jnp.array([3.0, -1.0]))
-    model.save(tmp_path / "model")
-    assert land.load(tmp_path / "model").init == [3.0, -1.0]
-
-
 # What cannot be saved.
 
 
@@ -229,20 +152,6 @@ def test_an_unfitted_model_is_not_saved(tmp_path):
     with pytest.raises(NotFittedError):
         land.LAND().save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_unknown_models_are_not_saved(arc_model, tmp_path):
-    class Mine(land.LAND):
-        pass
-
-    mine = Mine()
-    vars(mine).update(vars(arc_model))
-    with pytest.raises(land.ModelFileError, match=r"must be one of LAND, .* got Mine"):
-        mine.save(tmp_path / "model")
-    strange = land.LAND()
-    vars(strange).update(vars(arc_model), note_=1)
-    with pytest.raises(land.ModelFileError, match=r"do not know: \['note_'\]"):
-        strange.save(tmp_path / "model")
 
 
 def test_a_failed_save_leaves_the_old_file_alone(arc_model, file):
@@ -253,15 +162,6 @@ def test_a_failed_save_leaves_the_old_file_alone(arc_model, file):
         stream.close()
     assert file.read_bytes() == before
     assert [each.name for each in file.parent.iterdir()] == ["model.land"]
-
-
-def test_links_are_followed(arc_model, file):
-    link = file.with_name("link")
-    link.symlink_to(file)
-    file.write_bytes(b"")
-    arc_model.save(link)
-    assert link.is_symlink()
-    assert land.load(file).n_features_in_ == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")

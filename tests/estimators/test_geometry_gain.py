@@ -46,22 +46,3 @@ def test_whoever_chooses_is_not_overruled(blob, options):
     model = land.LAND(**options, **FAST).fit(blob)
     assert isinstance(model.metric_, LocalDiagonalMetric)
     assert np.isnan(model.geometry_gain_)
-
-
-def test_the_laws_are_compared_in_dx(blob):
-    """The flat metric has the same density under all of them."""
-    model = land.LAND(reference="riemannian", **FAST).fit(blob)
-    assert isinstance(model.metric_, EuclideanMetric)
-    gaussian = GaussianMixture(1).fit(blob).score(blob)
-    assert model.score(blob) == pytest.approx(gaussian, abs=1e-4)
-
-
-@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_starts_that_are_given_up_are_counted_in_any_process(blob, n_jobs):
-    quick = {"n_samples": 200, "tol": 1e-2, "n_init": 2, "random_state": 0}
-    blob = blob[:40]
-    model = land.LANDMixture(2, n_jobs=n_jobs, **quick).fit(blob)
-    assert isinstance(model.metric_, EuclideanMetric)
-    assert model.geometry_gain_ < 0.05
-    flat = land.LANDMixture(2, metric=EuclideanMetric(2), **quick).fit(blob)
-    assert model.n_log_maps_ > flat.n_log_maps_

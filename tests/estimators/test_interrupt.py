@@ -136,8 +136,3 @@ def test_tangents_to_points_out_of_reach_are_not_numbers(lossy, arc):
         tangents = lossy.tangents(arc[:5])
     assert np.all(np.isnan(tangents[LOST]))
     assert np.all(np.isfinite(tangents[~LOST]))
-
-
-def test_a_score_that_cannot_be_computed_is_nan(lossy, arc):
-    with pytest.warns(RuntimeWarning, match="log density is NaN"):
-        assert np.isnan(lossy.score(arc[:5]))

@@ -24,10 +24,6 @@ def test_the_best_candidate_is_chosen_and_used(learned):
     assert (learned.sigma_, learned.rho_) == (chosen["sigma"], chosen["rho"])
     near = [row for row in rows if row["behind"] <= row["stderr"]]
     assert chosen["rho"] == max(row["rho"] for row in near)
-
-
-@pytest.mark.nightly
-def test_the_flat_metric_is_a_candidate(learned):
     flat = learned.learning_[0]
     assert flat["sigma"] == flat["rho"] == np.inf
     X = land.datasets.make_half_ellipse(200, n_centers=None, noise=0.1, random_state=1)

@@ -1,7 +1,6 @@
 """Jobs in several threads, which need no processes to test what becomes of them."""
 
 import sys
-import threading
 
 import joblib
 import numpy as np
@@ -29,27 +28,6 @@ def test_results_have_their_positions(threads):
 def test_errors_of_jobs_are_errors(threads):
     with pytest.raises(ZeroDivisionError):
         list(spread(lambda number: 1 / number, range(4), None))
-
-
-def test_one_after_the_other_unless_told():
-    lock = threading.Lock()  # which could not travel
-
-    def job(number):
-        with lock:
-            return number, threading.current_thread()
-
-    here = threading.current_thread()
-    assert list(spread(job, range(3), None)) == [(k, (k, here)) for k in range(3)]
-
-
-def test_a_single_job_stays_here(threads):
-    found = spread(lambda job: threading.current_thread(), [0], None)
-    assert list(found) == [(0, threading.current_thread())]
-
-
-def test_jobs_do_not_spread_any_further(threads):
-    found = spread(lambda job: joblib.effective_n_jobs(None), range(4), None)
-    assert [result for _, result in found] == [1] * 4
 
 
 def test_chunks_are_the_same_for_any_number_of_jobs(threads, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from land.estimators import scoring
-from land.estimators.scoring import in_chunks, reporting_to
+from land.estimators.scoring import in_chunks
 
 ROWS = np.arange(30.0).reshape(10, 3)
 
@@ -27,21 +27,6 @@ def test_values_are_those_of_the_rows(small_chunks):
     np.testing.assert_array_equal(in_chunks(squares, ROWS), ROWS**2)
     assert sizes == [5, 5]  # and not eight and two
     np.testing.assert_array_equal(in_chunks(lambda rows: rows[:, 0], ROWS), ROWS[:, 0])
-
-
-@pytest.mark.parametrize(("dim", "size"), [(1, 4096), (64, 4096), (784, 334)])
-def test_chunks_are_smaller_in_many_dimensions(dim, size):
-    sizes = []
-    in_chunks(lambda rows: sizes.append(len(rows)) or rows, np.zeros((2 * size, dim)))
-    assert sizes == [size, size]
-
-
-def test_rows_that_are_done_are_reported(small_chunks):
-    reports = []
-    with reporting_to(lambda done, total: reports.append((done, total))):
-        in_chunks(np.asarray, ROWS)
-    in_chunks(np.asarray, ROWS)  # no longer
-    assert reports == [(5, 10), (10, 10)]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """The estimator in the hands of scikit-learn, pandas, joblib and people who watch."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -29,26 +28,6 @@ def test_grid_search_chooses_sigma_by_log_likelihood(arc):
     assert first == pytest.approx(held_out.mean(), rel=1e-9)
 
 
-def test_pandas(arc_means, arc):
-    frame = pd.DataFrame(arc, columns=["across", "up"])
-    model = clone(arc_means).fit(frame)
-    assert model.feature_names_in_.tolist() == ["across", "up"]
-    assert model.n_features_in_ == 2
-    # Not to the last bit: a frame stores columns, and sums run in another order.
-    np.testing.assert_allclose(model.mean_, arc_means.mean_, rtol=1e-5)
-    np.testing.assert_allclose(
-        model.score_samples(frame), arc_means.score_samples(arc), atol=1e-4
-    )
-    with pytest.raises(ValueError, match="feature names"):
-        model.score_samples(frame[["up", "across"]])
-
-
-def test_clone_is_unfitted_and_equal(arc_means):
-    copy = clone(arc_means)
-    assert copy.get_params() == arc_means.get_params()
-    assert not hasattr(copy, "mean_")
-
-
 def test_same_random_state_gives_the_same_fit_bit_for_bit(arc_means, smooth_model, arc):
     again = clone(smooth_model).fit(arc)
     for name in ("mean_", "covariance_", "log_constant_", "objective_"):
@@ -60,33 +39,6 @@ def test_same_random_state_gives_the_same_fit_bit_for_bit(arc_means, smooth_mode
     assert other.log_constant_ != arc_means.log_constant_
     one, two = (smooth_model.sample(5, random_state=seed)[0] for seed in (1, 2))
     assert not np.array_equal(one, two)
-
-
-def test_given_starts_reach_the_optimum(cloud):
-    settings = {"metric": EuclideanMetric(2), "tol": 1e-6} | FAST
-    for init in ("random", cloud[3]):
-        model = land.LAND(init=init, **settings).fit(cloud)
-        np.testing.assert_allclose(model.mean_, cloud.mean(axis=0), atol=1e-3)
-
-
-def test_fit_leaves_its_arguments_alone(arc):
-    init, weights, data = np.array([0.0, 1.4]), np.ones(len(arc)), arc.copy()
-    model = land.LAND(init=init, method="least_squares", **FAST)
-    before = model.get_params()
-    model.fit(data, sample_weight=weights)
-    for name, value in model.get_params().items():
-        assert value is before[name]
-    np.testing.assert_array_equal(init, [0.0, 1.4])
-    np.testing.assert_array_equal(weights, np.ones(len(arc)))
-    np.testing.assert_array_equal(data, arc)
-
-
-def test_sample_weight_moves_the_model(arc_means, arc):
-    right = np.where(arc[:, 0] > 0.0, 1.0, 0.0)
-    model = clone(arc_means).fit(arc, sample_weight=right)
-    assert model.mean_[0] > arc_means.mean_[0] + 0.5
-    # The metric is learned from the rows as they are.
-    assert model.sigma_ == arc_means.sigma_
 
 
 def test_callback_hears_every_step(arc):
@@ -128,15 +80,6 @@ def test_verbose_reports_on_standard_error(cloud, capsys):
     silent = capsys.readouterr()
     assert silent.out == ""
     assert silent.err == ""
-
-
-@pytest.mark.parametrize("several", [list, tuple])
-def test_several_callbacks_see_every_step(cloud, several):
-    one, two = [], []
-    callbacks = several([one.append, two.append])
-    model = land.LAND(metric=EuclideanMetric(2), callback=callbacks, **FAST).fit(cloud)
-    assert one == two
-    assert [step for step in one if step.stage == "fit"] == model.history_
 
 
 @pytest.mark.parametrize(

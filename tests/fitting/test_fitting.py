@@ -15,7 +15,7 @@ from land.fitting import (
     fit_one,
     maximum_likelihood,
 )
-from land.fitting.descent import Search, advance, descend
+from land.fitting.descent import Search, descend
 from land.fitting.least_squares import Variance
 from land.fitting.likelihood import Likelihood, local_model
 from land.fitting.precision import solve_precision
@@ -41,8 +41,8 @@ def flat():
 
 @pytest.fixture
 def arc():
-    data = land.datasets.make_half_ellipse(random_state=0)
-    metric = LocalDiagonalMetric(data, sigma=0.3, rho=1e-3).tabulated()
+    data = land.datasets.make_half_ellipse(100, random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.4, rho=0.05).tabulated()
     return problem_for(metric, data)
 
 
@@ -69,7 +69,7 @@ def intrinsic_mean(problem, start, tol):
 
 
 def test_the_intrinsic_mean_is_where_tangents_cancel_and_found_in_few_steps(arc):
-    search = intrinsic_mean(arc, np.array([2.5, 0.8]), 1e-5)
+    search = intrinsic_mean(arc, np.array([2.5, 0.8]), 5e-6)
     assert search.converged
     weights, mean, logs = uniform(arc), search.spot.mean, search.spot.logs
     balance = weights @ logs.tangents
@@ -171,24 +171,16 @@ def gradient_and_differences(metric, data, n_samples, law="riemannian"):
     [
         ("half_ellipse", "riemannian"),
         ("circle", "lebesgue"),
-        pytest.param("half_ellipse", "lebesgue", marks=pytest.mark.nightly),
         pytest.param("spiral", "riemannian", marks=pytest.mark.nightly),
+        pytest.param("two_moons", "riemannian", marks=pytest.mark.nightly),
     ],
 )
 def test_the_gradient_is_that_of_the_objective_and_takes_no_maps(name, law):
     data = getattr(land.datasets, f"make_{name}")(150, random_state=0)
+    data = data[0] if isinstance(data, tuple) else data
     gradient, slopes, maps = gradient_and_differences(*learned(data), 3000, law)
     assert np.linalg.norm(gradient - slopes) < 1e-4 * np.linalg.norm(slopes)
     assert np.linalg.norm(slopes) > 0.02  # a gradient of zero would be no test
-    assert maps == 0
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", ["two_moons", "wave_and_arc"])
-def test_the_gradient_is_that_of_the_objective_on_clusters(name):
-    data, _ = getattr(land.datasets, f"make_{name}")(150, random_state=0)
-    gradient, slopes, maps = gradient_and_differences(*learned(data), 3000)
-    assert np.linalg.norm(gradient - slopes) < 1e-4 * np.linalg.norm(slopes)
     assert maps == 0
 
 
@@ -198,9 +190,6 @@ def test_the_gradient_is_that_of_the_objective_on_clusters(name):
     [
         pytest.param(2, True, id="2-full"),
         pytest.param(3, False, id="3-diagonal"),
-        pytest.param(5, False, id="5-diagonal", marks=pytest.mark.nightly),
-        pytest.param(2, False, id="2-diagonal", marks=pytest.mark.nightly),
-        pytest.param(3, True, id="3-full", marks=pytest.mark.nightly),
         pytest.param(5, True, id="5-full", marks=pytest.mark.nightly),
     ],
 )
@@ -221,17 +210,6 @@ def test_the_gradient_of_the_paper_is_that_of_its_objective(arc):
     np.testing.assert_allclose(gradient, slopes, rtol=0.01, atol=0.005)
 
 
-def test_several_searches_do_not_disturb_each_other(arc):
-    weights, likelihood = uniform(arc), Likelihood(arc)
-    means = [np.array([0.6, 1.35]), np.array([-1.0, 1.3])]
-    together = likelihood.start(means, 2 * [weights])
-    advance(likelihood, together, 1e-4)
-    for mean, search in zip(means, together, strict=True):
-        (alone,) = likelihood.start([mean], [weights])
-        advance(likelihood, [alone], 1e-4)
-        np.testing.assert_allclose(alone.spot.mean, search.spot.mean, atol=1e-3)
-
-
 def test_the_model_of_the_objective_is_right_beyond_its_gradient():
     """It foresees most of what a linear model gets wrong."""
     data = 0.3 * np.random.default_rng(0).normal(size=(40, 2)) + 0.2
@@ -248,35 +226,9 @@ def test_the_model_of_the_objective_is_right_beyond_its_gradient():
     assert abs(gradient @ step - change) > 0.01
 
 
-def test_steps_never_increase_the_objective(arc):
-    likelihood = Likelihood(arc)
-    (search,) = likelihood.start([np.array([1.0, 1.35])], [uniform(arc)])
-    objectives = [search.spot.objective]
-    for _ in range(2):
-        advance(likelihood, [search], 1e-4)
-        objectives.append(search.spot.objective)
-    assert np.all(np.diff(objectives) <= 0.0)
-    assert objectives[-1] < objectives[0] - 0.1
-
-
-def test_a_constant_that_is_hardly_known_attracts_nobody(arc):
-    """Rays that miss most of the volume make log C small, and its error large."""
-    likelihood = Likelihood(arc)
-    (search,) = likelihood.start([np.array([1.0, 1.35])], [uniform(arc)])
-    spot = search.spot
-    poor = land.LogConstant(**vars(spot.log_constant) | {"stderr": 0.5})
-    assert likelihood.reliable(spot, spot)
-    assert not likelihood.reliable(_with_constant(spot, poor), spot)
-    assert likelihood.reliable(spot, _with_constant(spot, poor))
-
-
-def _with_constant(spot, constant):
-    return type(spot)(**vars(spot) | {"log_constant": constant})
-
-
 def test_a_closed_curve_is_counted_once():
     """Half-way round a circle, every point is reached on two ways."""
-    data = land.datasets.make_circle(150, random_state=0)
+    data = land.datasets.make_circle(80, random_state=0)
     sigma = automatic_sigma(data, 2)
     metric = LocalDiagonalMetric(data, sigma, 0.3 * automatic_rho(data, sigma))
     problem = problem_for(metric, data, law="lebesgue", n_samples=3000)
@@ -284,7 +236,7 @@ def test_a_closed_curve_is_counted_once():
     (coarse,) = problem.profile([data[0]], [weights], problem.log_maps([data[0]]))
     (verified,) = problem.verify([coarse], [weights])
     # By a fine grid of log maps.
-    steps = np.linspace(-2.5, 2.5, 81)
+    steps = np.linspace(-2.8, 2.8, 71)
     grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
     tangents = land.log_map(metric, data[0], grid, tol=1e-4).tangents
     squares = np.einsum("ni,ij,nj->n", tangents, verified.precision, tangents)

@@ -9,7 +9,10 @@ from land.metrics.bandwidth import automatic_rho, automatic_sigma
 FAST = {"n_samples": 1000, "random_state": 0}
 
 
-@pytest.fixture(scope="module", params=["half_ellipse", "circle"])
+@pytest.fixture(
+    scope="module",
+    params=["half_ellipse", pytest.param("circle", marks=pytest.mark.nightly)],
+)
 def data(request):
     return getattr(land.datasets, f"make_{request.param}")(60, random_state=0)
 
@@ -32,7 +35,7 @@ def test_default_is_no_worse_than_the_paper_and_random_restarts(data, options):
     assert default.converged_
     restarts = [
         land.LAND(init="random", **(options | {"random_state": seed})).fit(data)
-        for seed in range(3)
+        for seed in range(2)
     ]
     for restart in restarts:
         assert restart.converged_
@@ -40,13 +43,10 @@ def test_default_is_no_worse_than_the_paper_and_random_restarts(data, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "volume", [pytest.param("paper", marks=pytest.mark.nightly), "exact"]
-)
-def test_a_model_is_recovered_from_its_samples(volume):
+def test_a_model_is_recovered_from_its_samples():
     data = land.datasets.make_half_ellipse(100, random_state=0)
     metric = land.metrics.LocalDiagonalMetric(data, sigma=0.4, rho=0.3)
-    options = {"metric": metric, "volume": volume, **FAST}
+    options = {"metric": metric, **FAST}
     model = land.LAND(**options).fit(data)
     n = 1500
     samples, _ = model.sample(n, random_state=1)

@@ -1,17 +1,13 @@
 """Sphere and hyperbolic space, where every map is known, at default tolerances."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import land
-from land.metrics import FunctionMetric
 
 # Both curvatures, both kinds, few and many dimensions; each is compiled anew.
 SPACES = [(1, 2, "diagonal"), (-1, 5, "diagonal"), (-1, 3, "sheared")]
-MORE_SPACES = [(-1, 2, "diagonal"), (1, 3, "diagonal"), (1, 2, "sheared")]
-MORE_SPACES += [(-1, 3, "diagonal"), (1, 4, "diagonal"), (-1, 4, "diagonal")]
-MORE_SPACES += [(1, 5, "diagonal"), (-1, 5, "sheared")]
+MORE_SPACES = [(-1, 2, "diagonal"), (1, 3, "diagonal"), (-1, 5, "sheared")]
 NIGHTLY = [pytest.param(space, marks=pytest.mark.nightly) for space in MORE_SPACES]
 
 
@@ -86,24 +82,6 @@ def test_determinant_of_exp_is_that_of_the_formula(space, rng):
     np.testing.assert_array_equal(signs, np.sign(expected))
 
 
-def test_formulas_agree_with_each_other(space, rng):
-    """The oracle itself: Log undoes Exp, det is that of the differences."""
-    base = space.draw_base(rng)
-    tangents = space.draw_tangents(rng, base, 12)
-    points = space.exp(base, tangents)
-    np.testing.assert_allclose(space.log(base, points), tangents, atol=1e-11)
-    np.testing.assert_allclose(
-        space.distance(base, points), space.norm(base, tangents), rtol=1e-11
-    )
-    step = 1e-6 * np.eye(space.dim)
-    slopes = [
-        (space.exp(base, tangents + e) - space.exp(base, tangents - e)) / 2e-6
-        for e in step
-    ]
-    dets = np.linalg.det(np.stack(slopes, axis=-1))
-    np.testing.assert_allclose(dets, space.exp_det(base, tangents), rtol=1e-6)
-
-
 def test_determinant_changes_sign_past_a_conjugate_point(space_form):
     # On the sphere all geodesics from a point meet again at length pi and 2 pi. The
     # directions are chosen so that none passes the point that has no coordinates.
@@ -129,45 +107,6 @@ def test_even_multiplicity_hides_a_conjugate_point_from_the_sign(space_form):
     np.testing.assert_array_equal(signs, 1)
     expected = np.log(sphere.exp_det(base, tangents))
     np.testing.assert_allclose(log_dets, expected, atol=1e-5)
-
-
-def test_columns_of_the_jacobian_are_derivatives_along_coordinates(space_form, rng):
-    space = space_form(-1, 3, "sheared")
-    base = space.draw_base(rng)
-    tangents = space.draw_tangents(rng, base, 6)
-    jacobians = land.exp_jacobian(space.metric, base, tangents).jacobians
-    for column in range(3):
-        step = 1e-6 * np.eye(3)[column]
-        slope = space.exp(base, tangents + step) - space.exp(base, tangents - step)
-        np.testing.assert_allclose(jacobians[:, :, column], slope / 2e-6, atol=1e-5)
-
-
-def stretched(x):
-    return jnp.array([1.0 + x[1] ** 2, jnp.exp(x[0])])
-
-
-def stretched_matrix(x):
-    return jnp.diag(stretched(x))
-
-
-@pytest.mark.slow
-def test_a_diagonal_metric_given_in_full_has_the_same_maps(rng):
-    """No closed form here, but two ways through the code that must agree."""
-    diagonal = FunctionMetric(stretched, dim=2)
-    full = FunctionMetric(stretched_matrix, dim=2)
-    base, rows = np.array([0.2, -0.4]), 0.5 * rng.standard_normal((6, 2))
-    for map_, fields in (
-        (land.exp_map, ["points", "velocities"]),
-        (land.log_map, ["tangents", "lengths", "curves"]),
-        (land.exp_jacobian, ["jacobians", "log_dets", "signs"]),
-    ):
-        one, other = map_(diagonal, base, rows), map_(full, base, rows)
-        assert one.converged.all()
-        assert other.converged.all()
-        for field in fields:
-            np.testing.assert_allclose(
-                getattr(one, field), getattr(other, field), rtol=1e-7, atol=1e-9
-            )
 
 
 def assert_close(found, expected, scale, tolerance=1e-6):

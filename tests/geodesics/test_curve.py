@@ -53,27 +53,11 @@ def test_its_velocity_at_the_start_is_its_slope(curve):
     np.testing.assert_allclose(slope, curve.end_velocity, rtol=1e-3, atol=1e-3)
 
 
-def test_exp_follows_it(metric, curve):
-    times = np.linspace(0.0, 1.0, 6)
-    rays = land.exp_map(metric, curve.start, [curve.start_velocity], times=times).rays
-    np.testing.assert_allclose(rays[0], curve(times), atol=1e-3)
-
-
 def test_from_a_point_to_itself(metric):
     still = land.geodesic(metric, ENDS[0], ENDS[0])
     assert still.length == 0.0
     assert still.converged
     np.testing.assert_array_equal(still([0.0, 0.5, 1.0]), np.tile(ENDS[0], (3, 1)))
-
-
-def test_no_times_give_no_points(curve):
-    assert curve([]).shape == (0, 2)
-
-
-@pytest.mark.parametrize("times", [-0.1, 1.1, np.nan, [0.5, np.inf]])
-def test_times_outside_the_unit_interval_are_refused(curve, times):
-    with pytest.raises(ValueError, match="times"):
-        curve(times)
 
 
 def test_it_says_what_it_is():

@@ -4,8 +4,7 @@
     correct:  M v' =  1/2 grad_x (v^T M v) - (dM/dt) v
 
 The printed one lacks a term (and with it the sign). It conserves speed all the same,
-and it is right along straight lines from a centre of symmetry, so neither a test of
-speed nor a closed form at the centre tells the two apart: these tests leave the centre.
+and it is right along straight lines from a centre of symmetry: these tests leave it.
 """
 
 import jax
@@ -74,8 +73,7 @@ def integrate(equation, metric, base, tangent):
 
 
 @pytest.fixture(
-    params=[(1, 2, "diagonal"), (-1, 2, "diagonal"), (-1, 3, "sheared")],
-    ids=["sphere", "hyperbolic", "hyperbolic-sheared"],
+    params=[(1, 2, "diagonal"), (-1, 3, "sheared")], ids=["sphere", "sheared"]
 )
 def journey(request, space_form):
     """A space, a base off its centre, and a tangent across the line to the centre."""
@@ -98,31 +96,6 @@ def test_the_printed_equation_misses_where_ours_arrives(journey):
     assert np.linalg.norm(printed[-1] - expected) > 0.05 * way
     assert np.linalg.norm(complete[-1] - expected) < 1e-6 * way
     assert np.linalg.norm(ours - expected) < 1e-6 * way
-
-
-def test_speed_does_not_tell_them_apart(journey):
-    space, base, tangent = journey
-    for equation in (printed_equation, complete_equation):
-        points, velocities = integrate(equation, space.metric, base, tangent)
-        speeds = np.sqrt(space.metric.inner(points, velocities, velocities))
-        np.testing.assert_allclose(speeds, 1.0, rtol=1e-6)
-
-
-def test_length_does_the_printed_curve_is_not_the_shortest(journey):
-    space, base, tangent = journey
-    printed, _ = integrate(printed_equation, space.metric, base, tangent)
-    complete, _ = integrate(complete_equation, space.metric, base, tangent)
-    # Both curves have unit speed for unit time: length one.
-    assert space.distance(base, printed[-1]) < 0.99
-    assert space.distance(base, complete[-1]) == pytest.approx(1.0, rel=1e-6)
-    assert land.geodesic(space.metric, base, printed[-1]).length < 0.99
-
-
-def test_at_the_centre_even_the_closed_form_does_not_tell_them_apart(space_form):
-    sphere = space_form(1, 2, "diagonal")
-    centre, tangent = np.zeros(2), np.array([0.3, 0.4])
-    printed, _ = integrate(printed_equation, sphere.metric, centre, tangent)
-    np.testing.assert_allclose(printed[-1], sphere.exp(centre, tangent), rtol=1e-6)
 
 
 def test_the_printed_equation_misses_on_a_learned_metric(half_ellipse_metric):

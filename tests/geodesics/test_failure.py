@@ -56,12 +56,6 @@ def test_exp_map_stops_at_the_wall(cut_plane):
     np.testing.assert_allclose(result.points[1], [-3.0, 0.5], atol=1e-9)
 
 
-def test_determinants_stop_at_the_wall(cut_plane):
-    with pytest.warns(RuntimeWarning, match="1 of 2 integrations"):
-        log_dets = land.exp_log_det(cut_plane, BASE, [[2.0, 0.0], [-2.0, 0.5]])
-    np.testing.assert_array_equal(np.isnan(log_dets), [True, False])
-
-
 def test_exp_map_does_not_step_over_the_edge_of_a_metric():
     """The edge is at length 2/3; beyond it there is a formula but no metric."""
     metric = FunctionMetric(shrinking, dim=2)

@@ -3,26 +3,21 @@
 import gc
 import weakref
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.spatial import KDTree
 
 import land
 from land.geodesics.graph import (
     _choose_landmarks,
-    distinct_rows,
-    segment_lengths,
 )
-from land.metrics import FunctionMetric, LocalDiagonalMetric
+from land.metrics import LocalDiagonalMetric
 
 RNG = np.random.default_rng(0)
 CLUSTER = 0.3 * RNG.standard_normal((25, 2))
 
 # All padded to 64 rows: one compilation serves them.
 ODD_DATA = {
-    "one datum": [[0.0, 0.0]],
     "two data": [[0.0, 0.0], [1.0, 0.0]],
     "one datum many times": np.zeros((40, 2)),
     "many data twice": np.repeat(CLUSTER, 2, axis=0),
@@ -42,16 +37,9 @@ def test_odd_data(data):
     found = land.log_map(metric, data[0], targets)
     assert found.converged.all()
     np.testing.assert_array_equal(found.tangents[2], 0.0)
-
-
-def test_clusters_far_apart_are_joined():
-    """No neighbour of one cluster lies in the other, yet a path leads across."""
-    data = ODD_DATA["two clusters far apart"]
-    metric = LocalDiagonalMetric(data, sigma=0.5, rho=0.1)
-    curve = land.geodesic(metric, data[0], data[-1])
-    assert curve.converged
-    # Between the clusters there is nothing but rho.
-    assert curve.length == pytest.approx(30.0 / np.sqrt(0.1), rel=0.1)
+    if np.ptp(data) > 20.0:
+        # No neighbour of one cluster lies in the other: there is nothing but rho.
+        assert found.lengths[0] == pytest.approx(30.0 / np.sqrt(0.1), rel=0.1)
 
 
 def test_a_metric_is_let_go_with_its_graph():
@@ -74,45 +62,3 @@ def test_landmarks_are_as_dense_as_the_resolution():
     # Where they extend over few, two thousand do.
     small = _choose_landmarks(LocalDiagonalMetric(plane, sigma=50.0, rho=1.0))
     assert len(small) == 2000
-
-
-@pytest.mark.parametrize(("extent", "dim", "sigma"), [(2000.0, 2, 1.0), (1.0, 20, 0.1)])
-def test_many_landmarks_stay_bounded(extent, dim, sigma):
-    points = extent * np.random.default_rng(2).standard_normal((30_000, dim))
-    metric = LocalDiagonalMetric(points, sigma=sigma, rho=1.0)
-    assert len(_choose_landmarks(metric)) == 20_000
-
-
-def test_distinct_rows():
-    rows = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0], [-0.0, 5.0], [2.0, 1.0]])
-    first, which = distinct_rows(rows)
-    assert sorted(first) == [0, 1, 4]
-    np.testing.assert_array_equal(rows[first][which], rows)
-
-
-def full_metric():
-    def tensor(x):
-        off = 0.3 * jnp.sin(x[0] + x[1])
-        return jnp.array([[2.0 + jnp.cos(x[0]), off], [off, 1.5 + 0.5 * x[1] ** 2]])
-
-    return FunctionMetric(tensor, 2)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [LocalDiagonalMetric(CLUSTER, sigma=0.2, rho=0.01), full_metric()],
-    ids=["diagonal, many panels", "full"],
-)
-def test_lengths_of_segments(metric):
-    starts = np.array([[0.0, 0.0], [-0.5, 0.2]])
-    ends = np.array([[0.4, 0.3], [0.0, 0.0], [0.05, -0.9]])
-    pairs = np.array([0, 1, 1, 0, 0]), np.array([0, 1, 2, 2, 1])
-    found = segment_lengths(metric, starts, ends, pairs)
-    for length, left, right in zip(found, *pairs, strict=True):
-        start, step = starts[left], ends[right] - starts[left]
-
-        def speed(t, start=start, step=step):
-            return np.sqrt(metric.inner(start + t * step, step, step))
-
-        truth = quad(speed, 0.0, 1.0, epsabs=1e-10, epsrel=1e-10, limit=200)[0]
-        np.testing.assert_allclose(length, truth, rtol=1e-3, atol=1e-12)

@@ -13,7 +13,7 @@ TOL = 1e-6  # the default of log_map, stated because the tests below reckon with
 
 @pytest.fixture(
     scope="module",
-    params=[0.3, pytest.param(0.15, marks=pytest.mark.nightly), 0.1],
+    params=[pytest.param(0.3, marks=pytest.mark.nightly), 0.1],
     ids="sigma={}".format,
 )
 def solved(request, half_ellipse, half_ellipse_metric, on_the_arc):
@@ -30,12 +30,8 @@ def solved(request, half_ellipse, half_ellipse_metric, on_the_arc):
     )
 
 
-def test_every_log_map_converges(solved):
-    assert solved.found.converged.all()
-    assert np.isfinite(solved.found.tangents).all()
-
-
 def test_lengths_and_tangents_agree_with_a_refined_solution(solved):
+    assert solved.found.converged.all()
     assert solved.refined.converged.all()
     np.testing.assert_allclose(
         solved.found.lengths, solved.refined.lengths, rtol=1e-4, atol=0.0
@@ -44,14 +40,6 @@ def test_lengths_and_tangents_agree_with_a_refined_solution(solved):
     # The tolerance holds for an estimate of the error; grant the estimate a factor.
     sizes = np.linalg.norm(solved.refined.tangents, axis=1)
     assert np.max(errors / sizes) < 5 * TOL
-
-
-def test_lengths_are_the_norms_of_the_tangents_at_both_ends(solved):
-    found, metric = solved.found, solved.metric
-    start = np.sqrt(metric.inner(solved.base, found.tangents, found.tangents))
-    end = metric.inner(solved.targets, found.end_velocities, found.end_velocities)
-    np.testing.assert_allclose(start, found.lengths, rtol=2 * TOL)
-    np.testing.assert_allclose(np.sqrt(end), found.lengths, rtol=2 * TOL)
 
 
 def test_no_other_start_finds_a_curve_one_percent_shorter(solved):
@@ -108,10 +96,3 @@ def miss_and_bound(solved, tangents, tol, exp_tol):
     stretch = np.linalg.norm(rough.jacobians, ord=2, axis=(1, 2))
     miss = np.linalg.norm(arrived.points - solved.targets, axis=1)
     return miss, tol * np.linalg.norm(tangents, axis=1) * stretch
-
-
-def test_geodesics_follow_the_data(solved):
-    """Between the ends of the arc the geodesic bends; a straight line cuts across."""
-    arc = land.geodesic(solved.metric, [-2.6, 0.75], [2.6, 0.75])
-    assert arc.converged
-    assert arc(0.5)[1] > 1.2

@@ -94,7 +94,7 @@ def test_two_moons_across_the_gap():
 
 @pytest.mark.parametrize(
     "n_components",
-    [2, *(pytest.param(n, marks=pytest.mark.nightly) for n in (5, 10)), 50],
+    [*(pytest.param(n, marks=pytest.mark.nightly) for n in (2, 10)), 50],
 )
 def test_mnist_digit_one(n_components, data_folder):
     images = load(data_folder, "mnist_digit1.npz", "images")

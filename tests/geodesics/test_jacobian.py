@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import land
-from land.metrics import EuclideanMetric
 
 
 @pytest.fixture(scope="module")
@@ -15,16 +14,6 @@ def metric(half_ellipse_metric):
 @pytest.fixture(scope="module")
 def tangents():
     return 0.5 * np.random.default_rng(0).standard_normal((6, 2))
-
-
-def test_flat_space_has_the_identity():
-    tangents = np.random.default_rng(1).standard_normal((5, 3))
-    result = land.exp_jacobian(EuclideanMetric(3), np.ones(3), tangents)
-    np.testing.assert_allclose(
-        result.jacobians, np.broadcast_to(np.eye(3), (5, 3, 3)), atol=1e-13
-    )
-    np.testing.assert_allclose(result.points, 1.0 + tangents, rtol=1e-13)
-    np.testing.assert_array_equal(result.signs, 1.0)
 
 
 def test_zero_tangent_has_the_identity(metric, on_the_arc):

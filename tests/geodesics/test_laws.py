@@ -14,7 +14,7 @@ from land.metrics import LocalDiagonalMetric, Metric
 ARC = st.tuples(st.floats(0.05, 0.95), st.floats(-0.15, 0.15))
 # A part of it, crossed on few meshes, for laws about metrics that compile anew.
 SHORT_ARC = st.tuples(st.floats(0.4, 0.6), st.floats(-0.1, 0.1))
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=8)
 
 
 def place(spot):
@@ -47,14 +47,6 @@ def test_triangle_inequality(metric, x, y, z):
     direct, first = land.log_map(metric, x, [z, y]).lengths
     second = land.geodesic(metric, y, z).length
     assert direct <= (first + second) * (1.0 + 1e-6)
-
-
-@FEW
-@given(x=ARC, y=ARC, t=st.floats(0.0, 1.0))
-def test_distances_along_a_geodesic_add_up(metric, x, y, t):
-    curve = land.geodesic(metric, place(x), place(y))
-    first = land.geodesic(metric, place(x), curve(t)).length
-    assert first == pytest.approx(t * curve.length, rel=1e-4, abs=1e-6)
 
 
 @FEW
@@ -183,11 +175,3 @@ def test_an_answer_does_not_depend_on_its_company(metric, half_ellipse):
         alone = land.log_map(metric, base, half_ellipse[[row]])
         np.testing.assert_allclose(alone.lengths[0], together.lengths[row], rtol=1e-9)
         np.testing.assert_allclose(alone.tangents[0], together.tangents[row], rtol=1e-6)
-
-
-def test_swapping_the_axes_swaps_the_answer(metric, half_ellipse):
-    swapped = LocalDiagonalMetric(half_ellipse[:, ::-1], metric.sigma, metric.rho)
-    base, targets = place((0.3, 0.0)), half_ellipse[:6]
-    plain = land.log_map(metric, base, targets)
-    found = land.log_map(swapped, base[::-1], targets[:, ::-1])
-    np.testing.assert_allclose(found.tangents[:, ::-1], plain.tangents, atol=1e-4)

@@ -23,15 +23,11 @@ def spoiled(value):
     ("data", "what"),
     [
         (spoiled(np.nan), "data must be finite, got 1 NaN or infinite"),
-        (spoiled(np.inf), "data must be finite, got 1 NaN or infinite"),
-        (spoiled(-np.inf), "data must be finite, got 1 NaN or infinite"),
         (DATA[:, 0], r"data must have 2 axes.*got shape \(20,\)"),
         (DATA[None], r"data must have 2 axes.*got shape \(1, 20, 2\)"),
         (np.empty((0, 2)), r"data must not be empty.*\(0, 2\)"),
         (np.empty((5, 0)), "data must have at least 1 coordinates.*got 0"),
-        ([["a", "b"]], "data must be an array of real numbers"),
-        ([[1.0, 2.0], [3.0]], "data must be an array of real numbers"),
-        (None, "data must"),
+        (DATA + 1j, "data must be an array of real numbers"),
     ],
     ids=lambda value: None if not isinstance(value, str) else value[:20],
 )
@@ -42,7 +38,7 @@ def test_bad_data(data, what):
 
 @pytest.mark.parametrize("name", ["sigma", "rho"])
 @pytest.mark.parametrize(
-    "value", [0, 0.0, -1.0, np.nan, np.inf, "wide", None, [0.1, 0.2], 1j]
+    "value", [0.0, -1.0, np.inf, "wide", None, True, [0.1, 0.2], 1j]
 )
 def test_bad_widths(name, value):
     arguments = {"sigma": 0.1, "rho": 0.1} | {name: value}
@@ -63,9 +59,7 @@ def test_bad_dimensions(dim):
     ("x", "what"),
     [
         (np.ones(3), "x must have 2 coordinates.*got 3"),
-        (np.ones((4, 1)), "x must have 2 coordinates.*got 1"),
         (1.0, r"x must have at least one axis.*got shape \(\)"),
-        ([np.nan, 0.0], "x must be finite, got 1"),
         ([[np.inf, np.nan]], "x must be finite, got 2"),
         ("here", "x must be an array of real numbers"),
     ],
@@ -82,11 +76,6 @@ def test_bad_vectors(name, value):
     arguments = {"x": np.ones(2), "u": np.ones(2), "v": np.ones(2)} | {name: value}
     with pytest.raises(ValueError, match=f"^{name} must"):
         EuclideanMetric(2).inner(**arguments)
-
-
-def test_vectors_that_do_not_broadcast():
-    with pytest.raises(ValueError, match=r"^x, u and v must .*\(3, 2\)"):
-        EuclideanMetric(2).inner(np.ones((4, 2)), np.ones((3, 2)), np.ones(2))
 
 
 @pytest.mark.parametrize("sigma", [1e-12, 1e-100])
@@ -109,21 +98,6 @@ def looped(x):
 def test_a_function_without_derivatives(fn):
     with pytest.raises(ValueError, match="fn could not be differentiated by JAX"):
         FunctionMetric(fn, 2)
-
-
-def test_complex_metrics():
-    with pytest.raises(ValueError, match=r"fn .*: it returns complex numbers"):
-        FunctionMetric(lambda x: (1.0 + 0.0j) * jnp.exp(x), 2)
-
-
-def test_complex_data():
-    with pytest.raises(ValueError, match="data must be an array of real numbers"):
-        LocalDiagonalMetric(DATA + 1j, sigma=0.1, rho=0.1)
-
-
-def test_truth_is_no_width():
-    with pytest.raises(ValueError, match="sigma must be"):
-        LocalDiagonalMetric(DATA, sigma=True, rho=0.1)
 
 
 def test_no_volume_where_there_is_no_metric():

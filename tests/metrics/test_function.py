@@ -7,13 +7,6 @@ import pytest
 from land.metrics import FunctionMetric
 
 
-def test_the_docstring_example_is_the_hyperbolic_plane():
-    metric = FunctionMetric(lambda x: 4.0 / (1.0 - x @ x) ** 2 * jnp.ones(2), dim=2)
-    np.testing.assert_allclose(
-        metric.tensor([0.6, 0.0]), 4.0 / 0.64**2 * np.eye(2), rtol=1e-14
-    )
-
-
 def test_functions_run_in_double_precision():
     """Also where the caller's JAX is in single precision, as it is by default."""
     seen = []
@@ -33,23 +26,6 @@ def test_constants_may_be_numpy_arrays_of_any_kind():
         tensor = metric.tensor([0.3, 0.4])
         assert tensor.dtype == np.float64
         np.testing.assert_array_equal(tensor, np.diag([1.0, 4.0]))
-
-
-def test_a_diagonal_given_as_a_matrix_is_the_same_metric():
-    diagonal = FunctionMetric(lambda x: 1.0 + x**2, dim=3)
-    full = FunctionMetric(lambda x: jnp.diag(1.0 + x**2), dim=3)
-    points = np.random.default_rng(0).standard_normal((5, 3))
-    np.testing.assert_allclose(full.tensor(points), diagonal.tensor(points), rtol=1e-14)
-    np.testing.assert_allclose(
-        full.log_volume(points), diagonal.log_volume(points), rtol=1e-13
-    )
-
-
-def test_landmarks_are_kept_on_the_host():
-    landmarks = [[0.0, 1.0], [2.0, 3.0]]
-    metric = FunctionMetric(lambda x: jnp.ones(2), 2, landmarks=landmarks)
-    np.testing.assert_array_equal(metric.landmarks, landmarks)
-    assert FunctionMetric(lambda x: jnp.ones(2), 2).landmarks is None
 
 
 @pytest.mark.parametrize(

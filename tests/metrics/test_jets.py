@@ -7,7 +7,6 @@ import pytest
 
 from land.metrics import (
     DensityMetric,
-    EuclideanMetric,
     FunctionMetric,
     LocalDiagonalMetric,
     LocalFullMetric,
@@ -55,7 +54,7 @@ def formula(name, data):
 
 
 # Diagonal ones beyond the closed form too.
-CASES = [("diagonal", dim) for dim in (1, 2, 3, 5, 7)] + [("full", 1), ("full", 3)]
+CASES = [("diagonal", dim) for dim in (1, 2, 7)] + [("full", 1), ("full", 3)]
 CASES += [("density", 1), ("density", 3)]
 
 
@@ -118,27 +117,3 @@ def test_jets_from_tables(name):
 @pytest.mark.parametrize("dim", [1, 3])
 def test_jets_of_functions(fn, dim):
     assert_jets(FunctionMetric(fn, dim), fn, (1e-13, 1e-13, 1e-13))
-
-
-@pytest.mark.parametrize("tabulated", [False, True])
-def test_far_away_nothing_changes(tabulated):
-    metric = learned(2).tabulated() if tabulated else learned(2)
-    tensors, slopes, bends = jets(metric, np.array([[1e3, 0.0], [3.0, -1e8]]))
-    np.testing.assert_array_equal(tensors, 1.0 / RHO)
-    assert not slopes.any()
-    assert not bends.any()
-
-
-@pytest.mark.parametrize("metric", [learned(2), FunctionMetric(full, 2)], ids=repr)
-def test_blocks_are_put_together_again(metric):
-    points = points_for(2, 1500)
-    many, alone = metric.host_tensors(points), metric.host_tensors(points[-1:])
-    assert len(many) == 1500
-    np.testing.assert_allclose(many[-1:], alone, rtol=1e-9, atol=1e-9)
-
-
-def test_the_flat_metric_has_no_slopes():
-    tensors, slopes, bends = jets(EuclideanMetric(2), np.ones((3, 2)))
-    np.testing.assert_array_equal(tensors, 1.0)
-    np.testing.assert_array_equal(slopes, np.zeros((3, 2, 2)))
-    np.testing.assert_array_equal(bends, np.zeros((3, 2, 2, 2)))

@@ -1,9 +1,6 @@
 """Learned metrics against their formulas, written out in NumPy, and their laws."""
 
-import pickle
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,12 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import special_ortho_group
 
-import land
 from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
 
 KINDS = [LocalDiagonalMetric, LocalFullMetric, DensityMetric]
 # Both ways to the derivative (third moments up to 6 dimensions, automatic above).
-CASES = [(LocalDiagonalMetric, dim) for dim in (1, 3, 6, 7, 50)]
+CASES = [(LocalDiagonalMetric, dim) for dim in (1, 3, 7, 50)]
 CASES += [(LocalFullMetric, 2), (LocalFullMetric, 7), (DensityMetric, 2)]
 SIGMA, RHO = 0.8, 1e-3
 
@@ -132,14 +128,6 @@ def test_tails_keep_their_digits(kind):
 
 
 @every_kind
-def test_the_place_of_the_data_does_not_matter(kind):
-    """Data at a million: centring keeps the digits that the input has."""
-    data, points = cloud(100, 3), cloud(20, 3, 7)
-    here, there = kind(data, SIGMA, RHO), kind(data + 1e6, SIGMA, RHO)
-    assert_close(there.tensor(points + 1e6), here.tensor(points), 1e-8)
-
-
-@every_kind
 @given(
     factor=st.floats(1e-6, 1e6),
     shift=arrays(float, 3, elements=st.floats(-100.0, 100.0)),
@@ -153,93 +141,14 @@ def test_units_and_origin_do_not_matter(kind, factor, shift):
     assert_close(found, plain.tensor(points), 1e-9)
 
 
-def test_turning_the_data_changes_the_papers_metric():
-    """Or else the laws below would say nothing."""
-    turn = special_ortho_group.rvs(2, random_state=0)
-    data, points = cloud(100), cloud(20, 2, 7)
-    plain, turned = (
-        LocalDiagonalMetric(each, SIGMA, RHO) for each in (data, data @ turn.T)
-    )
-    expected = turn @ plain.tensor(points) @ turn.T
-    error = np.abs(turned.tensor(points @ turn.T) - expected)
-    assert error.max() > 0.1 * expected.max()
-
-
 @pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-@pytest.mark.parametrize("dim", [2, 3, 7])
+@pytest.mark.parametrize("dim", [2, 7])
 def test_turning_the_data_turns_the_tensors(kind, dim):
     turn = special_ortho_group.rvs(dim, random_state=0)
     data, points = cloud(100, dim), cloud(20, dim, 7)
     plain, turned = kind(data, SIGMA, RHO), kind(data @ turn.T, SIGMA, RHO)
     expected = turn @ plain.tensor(points) @ turn.T
     assert_close(turned.tensor(points @ turn.T), expected, 1e-10)
-
-
-@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-def test_turning_the_data_turns_geodesics(kind):
-    """The table's grid is not turned with them."""
-    turn = special_ortho_group.rvs(2, random_state=0)
-    data = land.datasets.make_half_ellipse(80, random_state=0)
-    logs = []
-    for turned in (data, data @ turn.T):
-        metric = kind(turned, 0.5, 0.2).tabulated()
-        assert metric.is_tabulated
-        logs.append(land.log_map(metric, turned[0], turned[:6]))
-        assert logs[-1].converged.all()
-    one, other = logs
-    np.testing.assert_allclose(other.lengths, one.lengths, rtol=1e-5)
-    np.testing.assert_allclose(other.tangents, one.tangents @ turn.T, atol=1e-3)
-
-
-@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-@pytest.mark.parametrize("dim", [2, 3])
-def test_exp_undoes_log(kind, dim):
-    data = land.datasets.make_half_ellipse(80, random_state=0)
-    data = np.pad(data, ((0, 0), (0, dim - 2)))
-    metric = kind(data, 0.5, 0.2)
-    logs = land.log_map(metric, data[0], data[1:6])
-    assert logs.converged.all()
-    back = land.exp_map(metric, data[0], logs.tangents)
-    np.testing.assert_allclose(back.points, data[1:6], atol=1e-4)
-
-
-def test_the_diagonal_of_the_full_variance_is_the_papers():
-    data, points = cloud(100, 3), cloud(20, 3, 7)
-    full = np.linalg.inv(LocalFullMetric(data, SIGMA, RHO).tensor(points))
-    diagonal = np.linalg.inv(LocalDiagonalMetric(data, SIGMA, RHO).tensor(points))
-    np.testing.assert_allclose(full * np.eye(3), diagonal, rtol=1e-9, atol=1e-12)
-
-
-def test_all_kinds_agree_among_evenly_spread_data():
-    """Where the density does not change, the local variance is the same in all."""
-    grid = np.linspace(-3.0, 3.0, 61)
-    data = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
-    found = [kind(data, 0.4, 0.1).tensor([0.02, 0.03]) for kind in KINDS]
-    for tensor in found[1:]:
-        np.testing.assert_allclose(tensor, found[0], rtol=0, atol=1e-9 * found[0].max())
-
-
-@pytest.mark.parametrize("copies", [2, 5])
-@every_kind
-def test_a_row_given_twice_counts_twice(kind, copies):
-    data, points = cloud(40), cloud(20, 2, 7)
-    # All of them: h grows by the factor, and so must rho, for M to be divided by it.
-    plain = kind(data, SIGMA, RHO)
-    heavy = kind(np.repeat(data, copies, axis=0), SIGMA, copies * RHO)
-    assert_close(copies * heavy.tensor(points), plain.tensor(points), 1e-11)
-    # One of them: its term is added once more for each copy.
-    one = kind(np.concatenate([data, [data[3]] * (copies - 1)]), 1.0, 1.0)
-    extra = local_variances(kind, data[3:4], 1.0, 0.0, points)
-    expected = local_variances(kind, data, 1.0, 1.0, points) + (copies - 1) * extra
-    assert_close(np.linalg.inv(one.tensor(points)), expected, 1e-10)
-
-
-@every_kind
-def test_the_order_of_rows_does_not_matter(kind):
-    data, points = cloud(100), cloud(20, 2, 7)
-    plain = kind(data, SIGMA, RHO)
-    shuffled = kind(np.random.default_rng(8).permutation(data), SIGMA, RHO)
-    assert_close(shuffled.tensor(points), plain.tensor(points), 1e-11)
 
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65])
@@ -255,25 +164,3 @@ def test_blocks_of_points_are_put_together_again():
     found = metric.tensor(points)
     for some in (slice(20), slice(-20, None)):
         assert_close(found[some], tensors(metric, points[some]), 1e-9)
-
-
-@every_kind
-def test_copies_are_of_the_same_kind(kind):
-    metric = kind(cloud(40), SIGMA, RHO)
-    copy = pickle.loads(pickle.dumps(metric))
-    assert repr(copy) == repr(metric)
-    np.testing.assert_array_equal(copy.tensor(metric.data), metric.tensor(metric.data))
-
-
-def test_the_data_are_the_landmarks_and_sigma_the_resolution():
-    data = np.random.default_rng(11).standard_normal((10, 2))
-    metric = LocalDiagonalMetric(data, sigma=0.25, rho=0.1)
-    np.testing.assert_array_equal(metric.landmarks, data)
-    assert metric.resolution == 0.25
-
-
-def test_data_may_be_jax_arrays_lists_and_integers():
-    plain = LocalDiagonalMetric(np.array([[0.0, 1.0], [2.0, 3.0]]), 1.0, 0.5)
-    for data in (jnp.array([[0, 1], [2, 3]]), [[0, 1], [2, 3]], [(0.0, 1), (2, 3.0)]):
-        same = LocalDiagonalMetric(data, np.float32(1.0), jnp.asarray(0.5))
-        np.testing.assert_array_equal(same.tensor([1.0, 1.0]), plain.tensor([1.0, 1.0]))

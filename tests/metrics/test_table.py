@@ -1,17 +1,13 @@
 """Tables instead of sums: the same, only faster."""
 
 import functools
-import pickle
 
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import land
-from land.metrics import DensityMetric, LocalDiagonalMetric, LocalFullMetric
-from land.metrics.table import TOLERANCE, cut_off
+from land.metrics import LocalDiagonalMetric
 
 RNG = np.random.default_rng(0)
 # For values, first and second derivatives (land.metrics.table).
@@ -132,7 +128,7 @@ MAKERS = sorted(name for name in dir(land.datasets) if name.startswith("make_"))
 FLAT_MAKERS = [name for name in MAKERS if name != "make_s_curve"]  # tables are flat
 
 
-@pytest.mark.parametrize("width", [0.01, nightly(0.1), nightly(0.5), nightly(3.0)])
+@pytest.mark.parametrize("width", [0.01, nightly(0.5)])
 @pytest.mark.parametrize(
     "maker", [name if name == "make_circle" else nightly(name) for name in FLAT_MAKERS]
 )
@@ -148,13 +144,10 @@ ADVERSARIAL = {
     "duplicates": np.repeat(CLOUD[:20], 35, axis=0),
     "one point": np.zeros((300, 2)),
     "one outlier": np.concatenate([0.1 * CLOUD, [[300.0, -400.0]]]),
-    "many outliers": np.concatenate([0.1 * CLOUD, 100.0 * CLOUD]),
     "on a line": np.column_stack([np.linspace(0.0, 50.0, 900), np.zeros(900)]),
-    "on a slanted line": np.linspace(0.0, 50.0, 900)[:, None] * [1.0, -1.0],
     "all within reach": 0.01 * CLOUD,
     "far from the origin": CLOUD + 1e3,
     "few data": CLOUD[:65],
-    "one datum": CLOUD[:1],
 }
 
 
@@ -164,9 +157,7 @@ ADVERSARIAL = {
         "one outlier",
         "few data",
         "far from the origin",
-        *map(nightly, ("duplicates", "one point", "all within reach")),
-        *map(nightly, ("on a line", "on a slanted line", "one datum")),
-        *map(nightly, ("many outliers",)),
+        *map(nightly, ("duplicates", "one point", "all within reach", "on a line")),
     ],
 )
 def test_adversarial_data(name):
@@ -184,7 +175,7 @@ def spread_out():
 tensors = jax.jit(lambda metric, points: metric.tensor_batch(points))
 
 
-@pytest.mark.parametrize("n", [1, 17, 511, 512, 530])
+@pytest.mark.parametrize("n", [1, 530])
 def test_any_number_of_points(n):
     metric = spread_out()
     points = 12.0 * np.random.default_rng(n).standard_normal((n, 2))
@@ -212,20 +203,6 @@ def test_far_away_nothing_is_left_but_rho(distance):
     metric = tabulated(CLOUD, 0.5, 0.1)
     points = distance * np.random.default_rng(0).standard_normal((20, 2))
     np.testing.assert_array_equal(metric.host_tensors(points), 1.0 / 0.1)
-
-
-@given(
-    n=st.integers(1, 10**9),
-    log_floor=st.floats(-200, 60),
-)
-def test_the_cut_off_keeps_its_promise(n, log_floor):
-    """All N data just out of reach still add less than the tolerance."""
-    r = cut_off(n, np.exp(log_floor))
-    assert r >= 1.0
-    tail = np.exp(-0.5 * r**2)
-    for term in (r**2, r**3 + 2.0 * r, r**4 + 5.0 * r**2 + 2.0):
-        left_out = n * np.exp(-log_floor) * term * tail
-        assert left_out <= (1.0 + 1e-9) * TOLERANCE or r**2 > 1490.0
 
 
 def plane(n, dim=2, seed=0):
@@ -256,67 +233,9 @@ def test_tabulated_where_that_is_possible(choice):
     assert other.tabulated() is other
 
 
-@pytest.mark.parametrize("kind", [LocalFullMetric, DensityMetric])
-@pytest.mark.parametrize("name", ["far from the origin", "on a slanted line"])
-def test_other_kinds(kind, name):
-    data = ADVERSARIAL[name]
-    metric = kind(data, 0.7, 1.0)
-    other = metric.tabulated()
-    assert other.is_tabulated
-    points = places(data, 0.7)
-    expected = metric.tensor(points)
-    np.testing.assert_allclose(other.tensor(points), expected, rtol=0, atol=1e-7)
-
-
 def test_no_table_where_it_would_lose_digits():
     """Far in the tails the kernel falls by orders of magnitude within a cell."""
     assert not LocalDiagonalMetric(plane(1500), 1.0, 1e-30).tabulated().is_tabulated
-
-
-@pytest.mark.parametrize("center", [0.0, 1e4])
-def test_copies_make_tables_of_their_own(center):
-    metric = LocalDiagonalMetric(center + plane(1500), 1.0, 1.0)
-    assert not pickle.loads(pickle.dumps(metric)).is_tabulated
-    metric = metric.tabulated()
-    copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(metric))))
-    tables = metric.centred()[0]._table, copy.centred()[0]._table
-    for own, other in zip(*tables, strict=True):
-        np.testing.assert_array_equal(own, other)
-
-
-@pytest.fixture(scope="module")
-def arc():
-    """A metric of many data in full and from a table, and points on its arc."""
-    data = land.datasets.make_half_ellipse(2000, n_centers=None, random_state=0)
-    metric = LocalDiagonalMetric(data, 0.15, 0.01)
-    order = np.argsort(np.linalg.norm(data - [0.0, 1.5], axis=1))
-    # Not far away: every doubling of the mesh is another compilation.
-    return metric, metric.tabulated(), data[order[0]], data[order[100:600:100]]
-
-
-@pytest.mark.slow
-def test_maps_are_the_same(arc):
-    everything, other, base, points = arc
-    logs = [land.log_map(metric, base, points) for metric in (everything, other)]
-    for found in logs:
-        assert found.converged.all()
-    np.testing.assert_allclose(logs[1].lengths, logs[0].lengths, rtol=2e-6)
-    exps = [
-        land.exp_map(metric, base, 0.3 * logs[0].tangents)
-        for metric in (everything, other)
-    ]
-    np.testing.assert_array_equal(exps[1].n_steps, exps[0].n_steps)
-    np.testing.assert_allclose(exps[1].points, exps[0].points, rtol=0, atol=1e-8)
-
-
-@pytest.mark.nightly
-def test_constants_are_the_same(arc):
-    everything, other, base, _ = arc
-    values = [
-        land.log_constant(metric, base, 0.05 * np.eye(2), n_samples=32, random_state=0)
-        for metric in (everything, other)
-    ]
-    assert values[1].value == pytest.approx(values[0].value, abs=1e-8)
 
 
 @pytest.mark.parametrize("form", ["metric", "metric.tabulated()"])

@@ -29,12 +29,6 @@ def test_curves_have_the_radius_they_claim(ax, mixture):
     assert all(line.get_label().startswith("_") for line in lines[1::2])
 
 
-def test_points_spread_along_the_curve(ax, arc_model):
-    (line,) = plot_covariance(arc_model, ax, n_std=1.0)
-    steps = np.linalg.norm(np.diff(line.get_xydata(), axis=0), axis=1)
-    assert steps.max() < 5.0 * steps.mean()
-
-
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 def test_gaussian_mixtures_have_plain_ellipses(ax, arc, kind):
     model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(arc)
@@ -58,13 +52,6 @@ def test_means_are_marked_in_the_components_colours(ax, arc_model, mixture):
     np.testing.assert_array_equal(two.get_offsets(), mixture.means_)
     line = plot_covariance(mixture, ax, n_std=1.0)[1]
     assert tuple(two.get_facecolors()[1]) == to_rgba(line.get_color())
-
-
-@pytest.mark.parametrize("name", ["c", "color", "facecolors"])
-def test_a_style_is_passed_on(ax, mixture, name):
-    artist = plot_means(mixture, ax, s=10, **{name: "black"})
-    assert artist.get_sizes().tolist() == [10]
-    assert tuple(artist.get_facecolors()[0]) == to_rgba("black")
 
 
 def test_bad_input(ax, arc_model):
@@ -97,21 +84,6 @@ def test_curves_lead_from_means_to_data_as_strong_as_responsibilities(ax, arc, m
             np.testing.assert_allclose(stroke[:3], colors[k][:3])
             reached.add(row)
     assert reached == set(range(len(arc)))
-
-
-def test_data_have_the_colours_of_their_components(ax, arc, mixture):
-    plot_responsibilities(mixture, arc, ax, max_curves=1)
-    colors = plot_means(mixture, ax).get_facecolors()
-    points = ax.collections[0]
-    np.testing.assert_array_equal(points.get_offsets(), arc)
-    expected = mixture.predict_proba(arc) @ colors
-    np.testing.assert_allclose(points.get_facecolors(), expected)
-
-
-def test_no_more_curves_than_asked_for(ax, arc, arc_model):
-    (artist,) = plot_responsibilities(arc_model, arc, ax, max_curves=7, colors="black")
-    assert len(artist.get_segments()) == 7
-    assert tuple(artist.get_colors()[0]) == to_rgba("black")
 
 
 def test_gaussian_mixtures_have_straight_lines(ax, arc, gaussians):

@@ -1,7 +1,4 @@
-from types import SimpleNamespace
-
 import numpy as np
-import pandas as pd
 import pytest
 
 import land

@@ -1,16 +1,10 @@
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from sklearn.mixture import GaussianMixture
 
 import land
-from land.metrics import EuclideanMetric
 from land.plotting import plot_pairs, plot_view3d
-from land.plotting.components import ellipses, pair_axes
-
-SIGMA = np.array([[2.0, 0.6, 0.3], [0.6, 1.0, -0.2], [0.3, -0.2, 0.5]])
-FLAT = EuclideanMetric(3)
 
 
 @pytest.fixture(scope="module")
@@ -37,48 +31,6 @@ def test_a_panel_for_each_pair(sheet, sheet_model):
         np.testing.assert_allclose(mean.get_offsets()[0], sheet_model.mean_[pair])
         assert len(ax.lines) == 1
         assert ax.get_xlabel() + ax.get_ylabel() == "".join("abc"[d] for d in pair)
-
-
-@pytest.mark.parametrize("dim", [2, 4, 5, 8])
-def test_no_place_is_empty(dim):
-    data = np.random.default_rng(0).normal(size=(20, dim))
-    model = land.RiemannianKMeans(1, metric=EuclideanMetric(dim)).fit(data)
-    panels = plot_pairs(model, data, figure := Figure())
-    grid = panels[0].get_gridspec()
-    assert grid.nrows * grid.ncols == len(figure.axes) == dim * (dim - 1) // 2
-
-
-def test_some_of_many_dimensions():
-    data = np.random.default_rng(0).normal(size=(20, 10))
-    panels = plot_pairs(GaussianMixture().fit(data), data, Figure(), dimensions=(9, 0))
-    drawn = panels[0].collections[0].get_offsets()
-    np.testing.assert_array_equal(drawn, data[:, [9, 0]])
-
-
-def test_clusters_have_their_colours_in_the_legend(sheet, normals):
-    figure = Figure()
-    ax, *_ = plot_pairs(normals, sheet, figure)
-    points = ax.collections[::2]
-    clusters = normals.predict(sheet)
-    (legend,) = figure.legends
-    for k, handle in enumerate(legend.legend_handles):
-        np.testing.assert_array_equal(points[k].get_offsets(), sheet[clusters == k, :2])
-        assert to_rgba(handle.get_color()) == to_rgba(points[k].get_facecolor()[0], 1.0)
-        assert legend.get_texts()[k].get_text() == f"component {k}"
-    assert legend.get_title().get_text() == "curves at one standard deviation"
-
-
-def test_ellipses_of_pairs_are_outlines_where_space_is_flat():
-    mean, half_axes = np.array([1.0, 2.0, 3.0]), pair_axes(SIGMA, [0, 2])
-    (curve,) = ellipses(FLAT, mean, half_axes, np.array([2.0])) - mean
-    block = np.linalg.inv(SIGMA[np.ix_([0, 2], [0, 2])])
-    radii = np.einsum("ni,ij,nj->n", curve[:, [0, 2]], block, curve[:, [0, 2]])
-    np.testing.assert_allclose(np.sqrt(radii), 2.0)
-    # They lie on the ellipsoid itself: nothing of it reaches farther in this plane.
-    inverse = np.linalg.inv(SIGMA)
-    full = np.einsum("ni,ij,nj->n", curve, inverse, curve)
-    np.testing.assert_allclose(np.sqrt(full), 2.0)
-    np.testing.assert_array_equal(curve[0], curve[-1])
 
 
 def test_a_view_of_space(sheet, sheet_model, normals):

@@ -69,25 +69,6 @@ def test_a_broken_file_is_computed_anew(store, broken):
     assert json.loads(file.read_text())["result"]["value"] == 1
 
 
-def test_a_file_under_a_name_that_is_not_its_own_is_not_used(store):
-    store.get("a fit", {"sigma": 0.1}, Work(value=1))
-    (file,) = store.folder.iterdir()
-    content = json.loads(file.read_text())
-    content["settings"]["sigma"] = 0.2
-    file.write_text(json.dumps(content))
-    assert store.get("a fit", {"sigma": 0.1}, Work(value=2))["value"] == 2
-
-
-def test_an_interrupt_loses_only_the_piece_in_progress(store):
-    def interrupted():
-        raise KeyboardInterrupt
-
-    store.get("first", {}, Work(value=1))
-    with pytest.raises(KeyboardInterrupt):
-        store.get("second", {}, interrupted)
-    assert len(list(store.folder.iterdir())) == 1
-
-
 def test_an_interrupt_while_writing_leaves_no_file(store, monkeypatch):
     def interrupted(descriptor):
         raise KeyboardInterrupt
@@ -96,13 +77,6 @@ def test_an_interrupt_while_writing_leaves_no_file(store, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         store.get("a fit", {}, Work(value=1))
     assert list(store.folder.iterdir()) == []
-
-
-def test_pieces_beside_are_counted_here(store):
-    other = store.beside("other")
-    other.get("a fit", {}, Work(value=1))
-    assert other.folder == store.folder.parent / "other"
-    assert store.counts["computed"] == 1
 
 
 def test_plain_keeps_numbers(tmp_path):

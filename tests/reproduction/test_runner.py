@@ -88,11 +88,6 @@ def test_an_interrupted_run_goes_on_where_it_stopped(steps, tmp_path):
     assert result.numbers["pieces"]["computed"] == 2
 
 
-def test_quick_pieces_are_not_used_in_a_full_run(steps, tmp_path):
-    assert reproduce("steps", tmp_path, quick=True).numbers["numbers"]["values"][1] == 1
-    assert reproduce("steps", tmp_path).numbers["numbers"]["values"][1] == 10
-
-
 def test_an_unknown_name(tmp_path):
     with pytest.raises(ValueError, match="geodesics, means, synthetic"):
         reproduce("nothing", tmp_path)
@@ -118,14 +113,6 @@ def test_missing_data(name, tmp_path, monkeypatch):
     monkeypatch.setattr("pooch.Pooch.fetch", offline)
     with pytest.raises(DataUnavailableError, match="no network"):
         reproduce(name, tmp_path / "out", quick=True, data_home=tmp_path / "empty")
-
-
-def test_the_list_needs_nothing_heavy(run_fresh):
-    program = (
-        "import sys; from reproduction.runner import EXPERIMENTS; "
-        "print(len(EXPERIMENTS), 'jax' in sys.modules, 'matplotlib' in sys.modules)"
-    )
-    assert run_fresh(program).split() == ["10", "False", "False"]
 
 
 def test_an_interrupt_of_a_fit_is_not_a_result():

@@ -60,7 +60,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
     --------
     >>> import land
     >>> X, y = land.datasets.make_two_moons(40, random_state=0)
-    >>> model = land.LANDClassifier(n_samples=300, tol=0.1, random_state=0).fit(X, y)
+    >>> model = land.LANDClassifier(sigma=0.5, n_samples=200, tol=0.1).fit(X, y)
     >>> model.predict_proba(X).shape
     (40, 2)
     """

@@ -70,9 +70,9 @@ class RiemannianKMeans(
     Examples
     --------
     >>> import land
-    >>> X, y = land.datasets.make_two_moons(100, random_state=0)
+    >>> X, y = land.datasets.make_two_moons(50, random_state=0)
     >>> land.RiemannianKMeans(2, random_state=0).fit(X).labels_.shape
-    (100,)
+    (50,)
     """
 
     n_clusters: int = 8

@@ -124,8 +124,8 @@ class LAND(RiemannianDensity):
     Examples
     --------
     >>> import land
-    >>> X = land.datasets.make_half_ellipse(100, random_state=0)
-    >>> model = land.LAND(random_state=0).fit(X)
+    >>> X = land.datasets.make_half_ellipse(50, random_state=0)
+    >>> model = land.LAND(sigma=0.5, n_samples=300, random_state=0).fit(X)
     >>> model.score_samples(X[:3]).shape
     (3,)
     >>> points, components = model.sample(5, random_state=0)

@@ -86,10 +86,10 @@ class LANDMixture(RiemannianDensity):
     Examples
     --------
     >>> import land
-    >>> X, y = land.datasets.make_two_moons(100, random_state=0)
-    >>> model = land.LANDMixture(2, random_state=0, n_samples=500).fit(X)
+    >>> X, y = land.datasets.make_two_moons(50, random_state=0)
+    >>> model = land.LANDMixture(2, sigma=0.5, n_samples=200, tol=0.01).fit(X)
     >>> model.predict(X).shape
-    (100,)
+    (50,)
     """
 
     n_components: int = 1

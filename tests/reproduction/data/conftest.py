@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,19 +87,6 @@ def real(data_folder) -> Callable[..., Any]:
             pytest.skip(str(error))
 
     return load
-
-
-@pytest.fixture
-def prepared_file(data_folder) -> Callable[[str], Path]:
-    """Path of a prepared file in the data folder; skip where it is missing."""
-
-    def find(name: str) -> Path:
-        path = data_folder / name
-        if not path.is_file():
-            pytest.skip(f"no real data: {path} is missing")
-        return path
-
-    return find
 
 
 @pytest.fixture(scope="session")

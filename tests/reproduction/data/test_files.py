@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reproduction.data import DataUnavailableError, files
-from reproduction.data.files import data_folder, find_file, read_prepared
+from reproduction.data.files import find_file, read_prepared
 
 CONTENT = b"thirty seconds of sleep" * 1000
 SHA1 = "sha1:" + hashlib.sha1(CONTENT).hexdigest()
@@ -26,19 +26,6 @@ def assert_refused(url, folder, reason, checksum=SHA1):
     for word in ("night.edf", str(folder), url, "online", "data_home=", "LAND_DATA"):
         assert word in message
     assert list(folder.iterdir()) == []
-
-
-def test_folder_is_the_argument_else_the_variable_else_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("LAND_DATA_DIR", str(tmp_path / "variable"))
-    assert data_folder(tmp_path / "argument") == tmp_path / "argument"
-    assert data_folder("~/argument") == tmp_path / "argument"
-    assert data_folder(None) == tmp_path / "variable"
-    monkeypatch.delenv("LAND_DATA_DIR")
-    assert data_folder(None) == tmp_path / "xdg" / "land"
-    monkeypatch.setenv("LAND_DATA_DIR", "")  # set but empty is as good as unset
-    assert data_folder(None) == tmp_path / "xdg" / "land"
 
 
 def test_file_in_the_folder_is_used_as_it_is(web, url, tmp_path):
@@ -80,25 +67,6 @@ def test_silent_host_is_given_up(web, url, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_TIMEOUT_S", 0.1)
     web.silent = True
     assert_refused(url, tmp_path, "timed out")
-
-
-def test_prepared_arrays_are_read_by_name(tmp_path):
-    np.savez(tmp_path / "prepared.npz", a=np.arange(3), b=np.ones(2))
-    found = read_prepared("prepared.npz", ["b"], tmp_path)
-    assert list(found) == ["b"]
-    np.testing.assert_array_equal(found["b"], [1.0, 1.0])
-    assert read_prepared("absent.npz", ["b"], tmp_path) is None
-
-
-def test_unusable_prepared_file_is_named(tmp_path):
-    path = tmp_path / "prepared.npz"
-    np.savez(path, a=np.arange(3))
-    with pytest.raises(ValueError, match=r"prepared\.npz .*b is not a file"):
-        read_prepared(path.name, ["b"], tmp_path)
-    for content in (path.read_bytes()[:100], b"", b"neither zip nor npy"):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"prepared\.npz .*Remove it"):
-            read_prepared(path.name, ["a"], tmp_path)
 
 
 def test_prepared_file_runs_no_code(tmp_path):

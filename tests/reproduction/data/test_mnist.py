@@ -1,13 +1,12 @@
 """Digits are the same from the prepared file and from the idx files."""
 
 import gzip
-import hashlib
 import struct
 
 import numpy as np
 import pytest
 
-from reproduction.data import load_mnist, mnist
+from reproduction.data import load_mnist
 from reproduction.data.mnist import read_idx
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 28, 28), dtype=np.uint8)
@@ -26,16 +25,6 @@ FILES = {
     "t10k-images-idx3-ubyte": idx(PIXELS[4:]),
     "t10k-labels-idx1-ubyte": idx(DIGITS[4:]),
 }
-
-
-@pytest.fixture
-def home(web, monkeypatch):
-    """A public home with six images in place of 70,000."""
-    for name, content in FILES.items():
-        packed = web.files[f"/{name}.gz"] = gzip.compress(content)
-        monkeypatch.setitem(mnist.MD5, name, hashlib.md5(packed).hexdigest())
-    monkeypatch.setattr(mnist, "HOME", web.url)
-    return web
 
 
 def put_packed(folder):
@@ -67,22 +56,6 @@ def test_every_form_gives_the_same_images(put, subset, rows, tmp_path):
     np.testing.assert_array_equal(labels, DIGITS[rows])
 
 
-def test_one_digit_can_be_chosen(tmp_path):
-    put_packed(tmp_path)
-    images, labels = load_mnist(1, subset="all", data_home=tmp_path, download=False)
-    np.testing.assert_array_equal(images, PIXELS[[0, 2, 5]].reshape(3, 784) / 255)
-    np.testing.assert_array_equal(labels, [1, 1, 1])
-
-
-def test_only_the_asked_for_half_is_downloaded(home, tmp_path):
-    images, labels = load_mnist(subset="test", data_home=tmp_path)
-    np.testing.assert_array_equal(images, PIXELS[4:].reshape(-1, 784) / 255)
-    np.testing.assert_array_equal(labels, DIGITS[4:])
-    assert [path[:5] for path in home.requests] == ["/t10k", "/t10k"]
-    load_mnist(subset="test", data_home=tmp_path)
-    assert len(home.requests) == 2
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -102,43 +75,9 @@ def test_file_that_is_not_idx_is_named(tmp_path, content):
         read_idx(path)
 
 
-def test_damaged_packed_file_is_named(tmp_path):
-    path = tmp_path / "images.gz"
-    path.write_bytes(gzip.compress(FILES["t10k-images-idx3-ubyte"])[:-30])
-    with pytest.raises(ValueError, match=r"images\.gz cannot be unpacked"):
-        read_idx(path)
-
-
 @pytest.mark.parametrize("digit", [10, -1, 1.5, "1"])
 def test_unknown_choices_are_refused(digit):
     with pytest.raises(ValueError, match="digit must be"):
         load_mnist(digit, download=False)
     with pytest.raises(ValueError, match="subset must be"):
         load_mnist(subset=str(digit), download=False)
-
-
-# MD5 of the unpacked idx files.
-UNPACKED_MD5 = {
-    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
-    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
-    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
-    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
-}
-
-
-def test_real_images_have_the_published_checksums(real):
-    for part, name in (("train", "train"), ("test", "t10k")):
-        images, labels = real(mnist._load_part, part)
-        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
-            found = hashlib.md5(idx(array)).hexdigest()
-            assert found == UNPACKED_MD5[f"{name}-{kind}-ubyte"]
-
-
-def test_real_ones(real):
-    images, labels = real(load_mnist, 1)
-    assert images.shape == (6742, 784)
-    assert (labels == 1).all()
-    assert (images.min(), images.max()) == (0.0, 1.0)
-    # A one is a stroke in the middle: seen from above, its ink is there.
-    ink = images.reshape(-1, 28, 28).mean(axis=(0, 1))
-    assert ink.argmax() in (13, 14)

@@ -1,20 +1,16 @@
 """A night is the same from prepared files and from EDF files."""
 
 import hashlib
-import shutil
 
 import numpy as np
 import pytest
 
 from reproduction.data import (
-    SLEEP_RECORDS,
     DataUnavailableError,
     load_sleep_eeg,
     load_sleep_features,
     sleep,
 )
-from reproduction.data.edf import Annotation
-from reproduction.data.sleep import merge_stages, night, stages_from_annotations
 from reproduction.data.sleep_features import BANDS, band_powers
 
 RATE = 20  # samples per second of the made-up recording
@@ -84,25 +80,11 @@ def test_features_are_computed_where_they_are_not_prepared(home, tmp_path):
     np.testing.assert_allclose(found.features, np.log(1 + np.sqrt(powers[scored])))
 
 
-def test_recording_in_another_unit_is_refused(edf, tmp_path):
-    eeg = {"label": "EEG Fpz-Cz", "samples": SAMPLES, "unit": "mV"}
-    (tmp_path / "SC4011E0-PSG.edf").write_bytes(edf([eeg]))
-    (tmp_path / "SC4011EH-Hypnogram.edf").write_bytes(b"never read")
-    with pytest.raises(ValueError, match=r"PSG\.edf: EEG Fpz-Cz is in 'mV'"):
-        load_sleep_eeg("SC4011", data_home=tmp_path, download=False)
-
-
 @pytest.mark.parametrize("load", [load_sleep_eeg, load_sleep_features])
 def test_offline_says_what_to_do(load, unreachable, monkeypatch, tmp_path):
     monkeypatch.setattr(sleep, "HOME", unreachable)
     with pytest.raises(DataUnavailableError, match=r"SC4001E0-PSG.*LAND_DATA_DIR"):
         load("SC4001", data_home=tmp_path)
-
-
-@pytest.mark.parametrize("load", [load_sleep_eeg, load_sleep_features])
-def test_unknown_recording_is_refused(load):
-    with pytest.raises(ValueError, match="record must be one of SC4001, SC4011"):
-        load("s001", download=False)
 
 
 def test_band_powers_of_sines_are_their_mean_squares():
@@ -114,37 +96,6 @@ def test_band_powers_of_sines_are_their_mean_squares():
     powers = band_powers(wave[None], 100.0)
     assert powers.shape == (1, len(BANDS))
     np.testing.assert_allclose(powers[0], amplitudes**2 / 2, rtol=0.02)
-
-
-def test_merged_stages_join_the_deep_ones():
-    codes = merge_stages(np.array([0, 1, 2, 3, 4, 5, -1]))
-    assert codes.tolist() == [0, 1, 2, 3, 3, 4, -1]
-
-
-def test_epochs_without_annotation_are_not_scored():
-    notes = [Annotation(60.0, 30.0, "Sleep stage 2")]
-    assert stages_from_annotations(notes, 4).tolist() == [-1, -1, 2, -1]
-
-
-@pytest.mark.parametrize(
-    ("note", "reason"),
-    [
-        (Annotation(0.0, 30.0, "Lights off"), "unknown sleep stage 'Lights off'"),
-        (Annotation(15.0, 30.0, "Sleep stage 2"), "not whole epochs"),
-        (Annotation(30.0, 10.0, "Sleep stage 2"), "not whole epochs"),
-    ],
-)
-def test_annotation_that_is_no_stage_is_refused(note, reason):
-    with pytest.raises(ValueError, match=reason):
-        stages_from_annotations([note], 4)
-
-
-def test_night_keeps_within_the_recording():
-    stages = np.zeros(100, dtype=np.int64)
-    stages[[10, 90]] = 1
-    assert night(stages) == slice(0, 100)
-    with pytest.raises(ValueError, match="No epoch"):
-        night(np.zeros(5, dtype=np.int64))
 
 
 def test_real_eeg_has_the_scores_of_its_source(real):
@@ -160,36 +111,3 @@ def test_real_eeg_has_the_scores_of_its_source(real):
     strength = eeg.signal.reshape(841, 3000).std(axis=1)
     by_stage = [np.median(strength[eeg.stages == stage]) for stage in range(5)]
     assert np.argmax(by_stage) == eeg.stage_names.index("N3")
-
-
-def test_real_features_are_those_of_the_eeg(real, prepared_file, tmp_path):
-    shutil.copy(prepared_file("sleepedf_SC4001_eeg.npz"), tmp_path)
-    computed = load_sleep_features("SC4001", data_home=tmp_path, download=False)
-    prepared_file("sleepedf_paper10_features30s.npz")
-    prepared = real(load_sleep_features, "SC4001")
-    # The prepared features are in single precision.
-    np.testing.assert_allclose(computed.features, prepared.features, rtol=2e-7)
-    np.testing.assert_array_equal(computed.stages, prepared.stages)
-    np.testing.assert_array_equal(computed.stages_rk, prepared.stages_rk)
-
-
-N_SCORED = [841, 1103, 1200, 1016, 1134, 1004, 952, 1144, 1003, 1535]
-
-
-@pytest.mark.parametrize(
-    ("record", "n_scored"), list(zip(SLEEP_RECORDS, N_SCORED, strict=True))
-)
-def test_real_features_of_the_ten_recordings(real, record, n_scored):
-    found = real(load_sleep_features, record)
-    assert found.record == record
-    assert found.features.shape == (n_scored, 5)
-    assert found.features.dtype == np.float64
-    assert found.features.min() > 0
-    assert found.feature_names == ("delta", "theta", "alpha", "sigma", "beta")
-    np.testing.assert_array_equal(found.stages, merge_stages(found.stages_rk))
-    assert set(found.stages) == {0, 1, 2, 3, 4}
-    asleep = np.flatnonzero(found.stages > 0)
-    assert (asleep[0], n_scored - 1 - asleep[-1]) == (60, 60)
-    # Delta waves make the deep sleep: the coding of stages is the right way round.
-    delta = [np.median(found.features[found.stages == stage, 0]) for stage in range(5)]
-    assert np.argmax(delta[1:]) + 1 == found.stage_names.index("N3")

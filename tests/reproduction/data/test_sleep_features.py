@@ -1,15 +1,9 @@
 """Spectra and their factors, on signals whose spectra are known."""
 
-import warnings
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
-from reproduction.data import load_sleep_eeg, sleep_nmf_features, sleep_spectrogram
-from reproduction.data.sleep_features import factorize
+from reproduction.data import sleep_nmf_features, sleep_spectrogram
 
 RATE = 100
 
@@ -43,24 +37,6 @@ def test_sine_is_a_peak_of_known_height():
     assert np.expm1(spectra[:, far]).max() < 6e-3
 
 
-@given(
-    stages=st.lists(st.integers(-1, 2), min_size=1, max_size=8),
-    rate=st.sampled_from([4, 10]),
-)
-def test_windows_that_count_lie_within_one_stage(stages, rate):
-    """Held against the definition, sample by sample."""
-    per_sample = np.repeat(stages, 30 * rate)
-    expected = []
-    for start in range(0, len(per_sample) - 10 * rate + 1, 5 * rate):
-        codes = set(per_sample[start : start + 10 * rate].tolist())
-        if len(codes) == 1 and codes != {-1}:
-            expected += codes
-    signal = np.arange(len(per_sample), dtype=float)
-    spectra, labels = sleep_spectrogram(signal, rate, stages)
-    assert labels.tolist() == expected
-    assert spectra.shape == (len(expected), 5 * rate + 1)
-
-
 def test_features_tell_the_stages_apart(night):
     features, labels = sleep_nmf_features(*args(night), n_factors=3, random_state=0)
     assert features.dtype == np.float64
@@ -68,122 +44,6 @@ def test_features_tell_the_stages_apart(night):
     spread = max(features[labels == code].std(axis=0).max() for code in (3, 0, 4))
     gaps = np.linalg.norm(centers - np.roll(centers, 1, axis=0), axis=1)
     assert gaps.min() > 1.5 > spread
-
-
-def test_features_are_standardized(night):
-    options = {"n_factors": 3, "n_starts": 1, "random_state": 0}
-    features, _ = sleep_nmf_features(*args(night), **options)
-    np.testing.assert_allclose(features.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(features.std(axis=0), 1.0)
-
-
-def test_same_seed_same_features(night):
-    def features(seed):
-        options = {"n_factors": 3, "n_starts": 2}
-        return sleep_nmf_features(*args(night), random_state=seed, **options)[0]
-
-    first = features(0)
-    np.testing.assert_array_equal(features(0), first)
-    np.testing.assert_array_equal(features(np.random.default_rng(0)), first)
-    assert not np.array_equal(features(1), first)
-
-
-def test_best_start_is_kept():
-    """On noise the starts end in different minima; the least error is returned."""
-    matrix = np.random.default_rng(0).uniform(size=(40, 30))
-    seeds = np.arange(6)
-    errors = [factorize(matrix, 5, seeds[[i]], 2000)[2] for i in seeds]
-    assert len(np.unique(np.round(errors, 6))) > 1
-    assert np.argmin(errors) not in (0, 5)  # neither the first nor the last is the best
-    coefficients, factors, error = factorize(matrix, 5, seeds, 2000)
-    assert error == min(errors)
-    # Rescaled and ordered, it is still that factorisation.
-    assert np.linalg.norm(matrix - coefficients @ factors) == pytest.approx(error)
-    np.testing.assert_allclose(np.linalg.norm(factors, axis=1), 1.0)
-
-
-def test_exact_factors_are_found():
-    """A product of separated factors is taken apart into these factors."""
-    factors = np.zeros((3, 30))
-    for index in range(3):
-        factors[index, 10 * index : 10 * index + 10] = 1 / np.sqrt(10)
-    weights = np.random.default_rng(0).uniform(size=(50, 3)) * [4.0, 2.0, 1.0]
-    seeds = np.arange(5)
-    coefficients, found, error = factorize(weights @ factors, 3, seeds, 5000)
-    assert error < 0.02  # of a norm of 18; the solver stops at a tolerance
-    np.testing.assert_allclose(found, factors, atol=0.03)
-    np.testing.assert_allclose(coefficients, weights, atol=0.1)
-
-
-def test_silence_gives_finite_features():
-    """No factor is needed to explain it; none may become a division by zero."""
-    features, labels = sleep_nmf_features(
-        np.zeros(60 * RATE), RATE, [1, 1], n_factors=2, n_starts=1, random_state=0
-    )
-    np.testing.assert_array_equal(features, np.zeros((11, 2)))
-    assert len(labels) == 11
-
-
-def test_starts_that_do_not_converge_are_counted(night):
-    with pytest.warns(ConvergenceWarning, match=r"2 of 2 .* 3 iterations; raise max_"):
-        sleep_nmf_features(*args(night), n_starts=2, max_iter=3, random_state=0)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"signal": np.zeros(2999)}, "signal must have 3000 finite samples"),
-        ({"signal": np.full(3000, np.nan)}, "signal must have 3000 finite"),
-        ({"signal": np.zeros((3000, 1))}, "signal must have 3000 finite"),
-        ({"stages": [1.0]}, "stages must be .* integers"),
-        ({"stages": [[1]]}, "stages must be a one-dimensional"),
-        ({"sampling_rate": 0}, "signal must have 0 finite samples"),
-    ],
-)
-def test_bad_input_is_refused(change, reason):
-    good = {"signal": np.zeros(3000), "sampling_rate": RATE, "stages": [1]}
-    sleep_spectrogram(**good)
-    with pytest.raises(ValueError, match=reason):
-        sleep_spectrogram(**(good | change))
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"n_factors": 0}, "'n_components' parameter .* Got 0"),  # NMF's own words
-        ({"n_factors": 6}, "n_factors must be at most 5"),
-        ({"n_starts": 0}, "n_starts must be"),
-        ({"max_iter": 0}, "'max_iter' parameter .* Got 0"),
-        ({"random_state": -1}, "non-negative"),
-    ],
-)
-def test_bad_options_are_refused(change, reason):
-    with pytest.raises(ValueError, match=reason):
-        sleep_nmf_features(np.zeros(3000), RATE, [1], **change)
-
-
-def test_a_real_night_has_the_windows_of_the_paper(real):
-    eeg = real(load_sleep_eeg, "SC4001")
-    spectra, labels = sleep_spectrogram(eeg.signal, eeg.sampling_rate, eeg.stages_rk)
-    assert spectra.shape == (4893, 501)
-    # 50 Hz is half the rate; slow waves tell deep sleep from all else.
-    slow = spectra[:, 5:20].mean(axis=1)
-    by_stage = [slow[labels == code].mean() for code in range(6)]
-    assert np.argmax(by_stage) == 4
-    # Few iterations: that it runs and separates, not the factors themselves.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        features, again = sleep_nmf_features(
-            *(eeg.signal, eeg.sampling_rate, eeg.stages_rk),
-            n_starts=1,
-            max_iter=100,
-            random_state=0,
-        )
-    np.testing.assert_array_equal(again, labels)
-    assert features.shape == (4893, 5)
-    centers = [features[labels == code].mean(axis=0) for code in (0, 4, 5)]
-    assert np.linalg.norm(centers[0] - centers[1]) > 1.5
-    assert np.linalg.norm(centers[2] - centers[1]) > 1.5
 
 
 def args(night):
