@@ -20,14 +20,6 @@ def test_a_line_for_each_sigma_and_a_ring_around_the_best(ax):
     assert ax.get_ylabel() == "BIC"
 
 
-def test_results_of_select_and_data_frames(ax):
-    frame = pd.DataFrame(ROWS)
-    chosen = SimpleNamespace(table=frame, criterion="held_out")
-    *_, ring = plot_selection(chosen, ax)
-    np.testing.assert_array_equal(ring.get_xydata(), [[2, -4.0]])
-    assert len(plot_selection(frame, ax)) == 3
-
-
 def test_failed_candidates_are_left_out(ax):
     rows = [*ROWS[:2], {"n_components": 3, "sigma": np.nan, "bic": np.nan}]
     line, _ = plot_selection(rows, ax, color="black")

@@ -34,7 +34,6 @@ from land.estimators.learning import learn
 from land.estimators.scoring import component_log_densities
 from land.fitting import (
     COVARIANCE_TYPES,
-    Baseline,
     FitProblem,
     FitSettings,
     NotWorthwhileError,
@@ -210,7 +209,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         densities = log_densities(flat.snapshot)
         if self._law != "lebesgue":
             densities -= problem.metric.log_volume(problem.data)
-        problem = replace(problem, baseline=Baseline(densities, WORTHWHILE))
+        problem = replace(problem, baseline=densities)
         curved = self._run(problem, weights, settings, rng)
         work = flat.work + curved.work
         if curved.interrupted:

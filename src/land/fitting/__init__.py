@@ -1,6 +1,5 @@
 """Estimating means and covariances: least squares, maximum likelihood, mixtures."""
 
-from land.fitting.baseline import Baseline, NotWorthwhileError
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step
 from land.fitting.kmeans import Clusters, fit_kmeans, spread_centers
@@ -12,12 +11,11 @@ from land.fitting.mixture import (
     log_densities,
 )
 from land.fitting.principal import Principal, fit_principal, normal_frame
-from land.fitting.problem import FitProblem
+from land.fitting.problem import FitProblem, NotWorthwhileError
 from land.fitting.single import FitSettings, fit_one
 
 __all__ = [
     "COVARIANCE_TYPES",
-    "Baseline",
     "Clusters",
     "CovarianceType",
     "Estimate",

@@ -23,7 +23,6 @@ from land.density.nodes import (
     normal_constant,
     summarise,
 )
-from land.fitting.baseline import Baseline, NotWorthwhileError
 from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step, Work, usable_tangents
 from land.fitting.fidelity import Fidelity
@@ -90,6 +89,14 @@ class _Settings:
 _SETTINGS = _Settings()
 
 
+class NotWorthwhileError(Exception):
+    """The search for a start has not beaten the baseline; `gain` says by how much."""
+
+    def __init__(self, gain: float) -> None:
+        super().__init__(f"ahead of the simpler model by {gain:.3g} only")
+        self.gain = gain
+
+
 @dataclass
 class FitProblem:
     """Data, metric and settings; counts the work that is done.
@@ -101,7 +108,8 @@ class FitProblem:
     for weights w of the data that sum to one. Constants are sums over points that stay
     where they are when a mean moves, so the objective is a smooth function of it.
 
-    `save_progress` is handed the progress of the fit, as plain data, from time to time;
+    `baseline` has the log densities of the data under a simpler model, which a fit must
+    beat or is given up. `save_progress` is handed the progress of the fit, as plain data, from time to time;
     a fit goes on from the `progress` of an earlier one (see `progress`).
     """
 
@@ -123,7 +131,7 @@ class FitProblem:
     started: float = field(default_factory=time.perf_counter)
     whole: FitProblem | None = None
     stage: str = "fit"
-    baseline: Baseline | None = None
+    baseline: Array | None = None
 
     @property
     def is_flat(self) -> bool:
@@ -170,15 +178,14 @@ class FitProblem:
         rows, own = _sample_rows(weights, fidelity.n_rows, rng)
         part.data, part.history = self.data[rows], []
         if self.baseline is not None:
-            densities = self.baseline.log_densities[rows]
-            part.baseline = replace(self.baseline, log_densities=densities)
+            part.baseline = self.baseline[rows]
         return part, own, rows
 
     def gain(self, objective: float, weights: Array) -> float:
         """By how much a fit is ahead of the baseline; infinite if there is none."""
         if self.baseline is None:
             return math.inf
-        return -float(weights @ self.baseline.log_densities) - objective
+        return -float(weights @ self.baseline) - objective
 
     def check_gain(self, objective: float, weights: Array) -> None:
         """Give up a fit that the baseline is as good as, by what a search can tell."""
