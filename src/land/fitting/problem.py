@@ -109,8 +109,9 @@ class FitProblem:
     where they are when a mean moves, so the objective is a smooth function of it.
 
     `baseline` has the log densities of the data under a simpler model, which a fit must
-    beat or is given up. `save_progress` is handed the progress of the fit, as plain data, from time to time;
-    a fit goes on from the `progress` of an earlier one (see `progress`).
+    beat or is given up. `save_progress` is handed the progress of the fit, as plain
+    data, from time to time; a fit goes on from the `progress` of an earlier one (see
+    `progress`).
     """
 
     metric: Metric
