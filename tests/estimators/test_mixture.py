@@ -164,7 +164,7 @@ def test_too_many_components(clusters):
     ("change", "message"),
     [
         ({"n_components": 0}, "n_components must be at least 1"),
-        ({"init": "magic"}, "init must be 'gmm', 'least_squares', 'random' or means"),
+        ({"init": "magic"}, "init must be 'spectral', 'gmm', 'least_squares'"),
         ({"init": np.zeros((3, 2))}, "init must have 2 rows"),
         ({"n_init": 0}, "n_init must be at least 1"),
     ],

@@ -55,10 +55,9 @@ class _Settings:
         percent. They leave out the tail of this mass.
     placements : int
         Times that a cover is extended or placed anew for a covariance.
-    sparse, known : float
+    sparse : float
         A cover is placed anew if fewer points are effective than this share of those
-        for the model that it was placed for, or if the standard error of log C is above
-        `known`: between too few points components shrink to nothing.
+        for the model that it was placed for.
     effective_per_dimension : int
         Effective points, for each dimension, without which no covariance is accepted.
     ridge : float
@@ -79,7 +78,6 @@ class _Settings:
     final_tail: float = 1e-4
     placements: int = 10
     sparse: float = 0.3
-    known: float = 0.1
     effective_per_dimension: int = 3
     ridge: float = 1e-6
     negligible: float = 1e-6
@@ -442,27 +440,23 @@ class FitProblem:
         logs: Sequence[LogMap],
         covers: list[Cover],
     ) -> list[int]:
-        """Place covers anew that have too few points for their models; which they are.
-
-        As many points suffice where a model has become narrower, and twice as many
-        are needed where it has not.
-        """
-        refined = []
-        for k, (mean, covariance, cover) in enumerate(
-            zip(means, covariances, covers, strict=True)
-        ):
-            precision = invert(covariance)
-            narrower = cover.effective(precision) < _SETTINGS.sparse * cover.n_effective
-            n_points = cover.n_asked if narrower else 2 * cover.n_asked
-            nodes = cover.nodes(self.metric, mean, self.law)
-            error = summarise(nodes, precision, self.tol).stderr
-            unknown = cover.lattice is not None and error > _SETTINGS.known
-            if not (narrower or unknown) or n_points > 2 * self.most_points:
-                continue
-            own = [mean], [covariance], [weights[k]], [logs[k]]
-            (covers[k],) = self.covers(*own, known=[cover], n_points=n_points)
-            refined.append(k)
-        return refined
+        """Place covers anew whose models have become narrower; which they are."""
+        narrower = [
+            k
+            for k, cover in enumerate(covers)
+            if cover.effective(invert(covariances[k]))
+            < _SETTINGS.sparse * cover.n_effective
+        ]
+        anew = self.covers(
+            [means[k] for k in narrower],
+            [covariances[k] for k in narrower],
+            [weights[k] for k in narrower],
+            [logs[k] for k in narrower],
+            known=[covers[k] for k in narrower],
+        )
+        for k, cover in zip(narrower, anew, strict=True):
+            covers[k] = cover
+        return narrower
 
     def _assemble_all(
         self,
