@@ -65,6 +65,8 @@ class _Settings:
         data without extent in a direction have a covariance, and none can collapse.
     negligible : float
         Data with less than this share of the largest weight need no new tangents.
+    catches_up : float
+        A search that is farther behind the baseline than this is given up.
     in_cloud : float
         Data with more than this share of the largest weight show where a component is.
     """
@@ -81,6 +83,7 @@ class _Settings:
     effective_per_dimension: int = 3
     ridge: float = 1e-6
     negligible: float = 1e-6
+    catches_up: float = 0.05
     in_cloud: float = 0.01
 
 
@@ -189,7 +192,7 @@ class FitProblem:
     def check_gain(self, objective: float, weights: Array) -> None:
         """Give up a fit that the baseline is as good as, by what a search can tell."""
         gain = self.gain(objective, weights)
-        if gain < 0.0:
+        if gain < -_SETTINGS.catches_up:
             raise NotWorthwhileError(gain)
 
     @staticmethod
