@@ -41,7 +41,7 @@ class _Settings:
         After which a model is given up whose mass cannot be found.
     """
 
-    points: int = 500
+    points: int = 250
     tail: float = 1e-4
     tol: float = 1e-3
     smallest_batch: int = 64
