@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
+from sklearn.datasets import make_circles
 from sklearn.mixture import GaussianMixture
 
 import land
+from land.estimators.mixture import _spectral_clusters
 from land.metrics import EuclideanMetric
 
 FAST = {"n_samples": 500, "random_state": 0}
@@ -86,6 +88,15 @@ def test_one_component_is_one_distribution(smooth_model, arc):
     assert mixture.weights_ == pytest.approx([1.0])
     slack = 3.0 * one.log_constant_stderr_ + 1e-3
     assert mixture.objective_ == pytest.approx(one.objective_, abs=slack)
+
+
+def test_first_clusters_go_by_distances_along_the_data():
+    rings, labels = make_circles(300, factor=0.5, noise=0.07, random_state=5)
+    metric = land.metrics.LocalDiagonalMetric(rings, sigma=0.1, rho=0.01)
+    found = _spectral_clusters(metric, rings, 2).argmax(axis=1)
+    assert land.f_measure(labels, found) == 1.0
+    gaussian = GaussianMixture(2, random_state=0).fit_predict(rings)
+    assert land.f_measure(labels, gaussian) < 0.9
 
 
 @pytest.mark.slow

@@ -8,9 +8,7 @@ import pytest
 from scipy.spatial import KDTree
 
 import land
-from land.geodesics.graph import (
-    _choose_landmarks,
-)
+from land.geodesics.graph import _choose_landmarks, graph_distances
 from land.metrics import LocalDiagonalMetric
 
 RNG = np.random.default_rng(0)
@@ -62,3 +60,14 @@ def test_landmarks_are_as_dense_as_the_resolution():
     # Where they extend over few, two thousand do.
     small = _choose_landmarks(LocalDiagonalMetric(plane, sigma=50.0, rho=1.0))
     assert len(small) == 2000
+
+
+def test_graph_distances_are_a_little_longer_than_geodesics():
+    data = land.datasets.make_half_ellipse(100, random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.5, rho=0.1)
+    found = graph_distances(metric, data[:20])
+    np.testing.assert_array_equal(found, found.T)
+    lengths = land.log_map(metric, data[0], data[1:20]).lengths
+    ratios = found[0, 1:] / lengths
+    assert ratios.min() > 1.0 - 1e-3
+    assert ratios.max() < 1.15

@@ -56,8 +56,8 @@ class LANDMixture(RiemannianDensity):
     n_components : int
         Number of components.
     sigma, rho, metric, volume, reference, covariance_type
-        See `LAND`. The automatic sigma of several components is smaller: a wider kernel
-        would see the gaps between them as data.
+        See `LAND`. The automatic sigma and rho of several components are smaller: gaps
+        between them are not to look like data.
     method : {"ml", "least_squares"}
         Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
         empirical covariances and their constants.
