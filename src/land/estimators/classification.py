@@ -113,6 +113,11 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
             _share_covariance(self.distributions_, shares)
         return self
 
+    # The inherited docstring refers to a page of scikit-learn's documentation.
+    def score(self, X: ArrayLike, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows of `X`, (n, D), whose class is predicted correctly."""
+        return float(super().score(X, y, sample_weight))
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable classes."""
         best = np.argmax(self.predict_log_proba(X), axis=1)
