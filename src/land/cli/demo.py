@@ -20,8 +20,8 @@ from land.cli.tables import text_table, write_table
 from land.plotting.figures import save_figure
 from land.plotting.sheet import COLORS, LEGEND, sheet
 
-# Rows of the data, effort for the constant and points along the axes of a figure: small
-# enough to take seconds, large enough to tell the models apart.
+# Rows for each component, effort for constants and points along the axes of a figure:
+# small enough to take seconds, large enough to tell the models apart.
 ROWS, SAMPLES, GRID = 300, 600, 26
 _MODELS = ("LAND", "least squares", "Gaussian mixture")
 _NOTE = """\
@@ -61,11 +61,12 @@ def demo(options: argparse.Namespace, console: Console) -> int:
 def builtin_cases(seed: int) -> list[Case]:
     """The data sets; every other row is for the fit, the rest to judge it."""
     curve = land.datasets.make_half_ellipse(ROWS, random_state=seed)
-    moons, classes = land.datasets.make_two_moons(ROWS, random_state=seed)
-    order = np.random.default_rng(seed).permutation(ROWS)
+    moons, classes = land.datasets.make_two_moons(2 * ROWS, random_state=seed)
+    rng = np.random.default_rng(seed)
+    curve, order = rng.permutation(curve), rng.permutation(2 * ROWS)
     return [
-        Case("half-ellipse", curve[order], None, 1, 0.2, 1.0),
-        Case("two moons", moons[order], classes[order], 2, 0.15, 0.01),
+        Case("half-ellipse", curve, None, 1, 0.2, 1.0),
+        Case("two moons", moons[order], classes[order], 2, 0.12, 0.005),
     ]
 
 
