@@ -99,6 +99,13 @@ def test_first_clusters_go_by_distances_along_the_data():
     assert land.f_measure(labels, gaussian) < 0.9
 
 
+def test_equal_rows_have_first_clusters():
+    rows = np.zeros((30, 2))
+    metric = land.metrics.LocalDiagonalMetric(rows, sigma=0.5, rho=0.1)
+    found = _spectral_clusters(metric, rows, 2)
+    np.testing.assert_array_equal(found.sum(axis=1), np.ones(30))
+
+
 @pytest.mark.slow
 def test_two_moons_are_found():
     data, labels = land.datasets.make_two_moons(random_state=0)

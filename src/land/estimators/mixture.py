@@ -294,8 +294,10 @@ def _spectral_clusters(metric: Metric, data: Array, count: int) -> Array:
     known = data[np.sort(rows)]
     distances = graph_distances(metric, known)
     scales = np.sort(distances, axis=1)[:, min(_OWN_SCALE, len(known) - 1)]
-    scales = np.maximum(scales, 1e-12 * distances.max())
-    affinities = np.exp(-(distances**2) / np.outer(scales, scales))
+    # Equal rows have no scale, and none between them is needed.
+    scales = np.maximum(scales, max(1e-12 * distances.max(), 1e-300))
+    relative = distances / scales
+    affinities = np.exp(-relative * relative.T)
     spectral = SpectralClustering(
         count, affinity="precomputed", assign_labels="cluster_qr", random_state=0
     )
