@@ -23,9 +23,10 @@ def make(kind: str, n_components: int, seed: int, **options: Any) -> Any:
 
     Parameters
     ----------
-    kind : {"land", "least_squares", "gmm"}
-        Maximum likelihood, Riemannian k-means with empirical covariances, or
-        scikit-learn's Gaussian mixture (the best of ten starts).
+    kind : {"land", "land_paper", "least_squares", "gmm"}
+        Maximum likelihood with the exact volume or with the paper's Eq. 7, Riemannian
+        k-means with empirical covariances, or scikit-learn's Gaussian mixture (the
+        best of ten starts).
     n_components : int
         Number of components.
     seed : int
@@ -35,8 +36,11 @@ def make(kind: str, n_components: int, seed: int, **options: Any) -> Any:
     """
     if kind == "gmm":
         return GaussianMixture(n_components, n_init=10, random_state=seed)
-    method = "ml" if kind == "land" else "least_squares"
-    return land.LANDMixture(n_components, method=method, random_state=seed, **options)
+    if kind == "least_squares":
+        options["method"] = "least_squares"
+    if kind == "land_paper":
+        options["volume"] = "paper"
+    return land.LANDMixture(n_components, random_state=seed, **options)
 
 
 def fit(model: Any, data: np.ndarray) -> Any:
