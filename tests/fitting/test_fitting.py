@@ -254,7 +254,7 @@ def test_a_closed_curve_is_counted_once():
 def test_a_fit_goes_on_where_geodesics_computed_anew_differ(arc):
     """One that is longer than it should be is noticed."""
     weights = uniform(arc)
-    state = {"means": [arc.data[0]], "covariances": [np.eye(2)], "radii": [1.0]}
+    state = {"mean": arc.data[0], "covariance": np.eye(2), "radius": 1.0}
     model = maximum_likelihood._Descent(arc, weights, state)
     assert climb._agree(arc, model)
     search = model.search

@@ -25,7 +25,7 @@ from land.metrics import KINDS
 Array = NDArray[np.float64]
 Callback = Callable[[Step], None]
 
-_KIND = {"format": "land checkpoint", "version": 5}
+_KIND = {"format": "land checkpoint", "version": 6}
 # Parameters that do not change what is fitted; the metric is known by its values.
 _IRRELEVANT = ("callback", "verbose", "metric", "n_jobs")
 
