@@ -51,7 +51,7 @@ class _Settings:
     poor: float = 0.25
     good: float = 0.7
     trials: int = 5
-    inner_gain: float = 1e-5
+    inner_gain: float = 1e-7
     outrun: float = 3.0
 
 

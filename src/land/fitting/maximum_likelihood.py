@@ -131,8 +131,11 @@ def _search(
 ) -> dict[str, Any]:
     """Central points of a few data, and where the best of them leads.
 
-    A given start is where the fit starts, unless a baseline may spare it the fit.
+    A given start is where the fit starts, unless a baseline may spare it the fit. In
+    flat space the optimum is known.
     """
+    if problem.is_flat:
+        start = weights @ problem.data
     if start is not None and problem.baseline is None:
         return {"mean": start, "covariance": None, "radius": None}
     part, own, _ = problem.at(rung, weights, rng)
