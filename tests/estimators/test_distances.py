@@ -33,7 +33,7 @@ def test_each_pair_is_computed_once(arc, monkeypatch):
         computed.append(len(starts))
         return land.log_map(metric, starts, ends, **options)
 
-    monkeypatch.setattr("land.estimators.distances.log_map", counting)
+    monkeypatch.setattr("land.estimators.scoring.log_map", counting)
     metric = LocalDiagonalMetric(arc, sigma=0.8, rho=0.5)
     found = land.pairwise_distances(metric, points)
     assert computed == [12 * 11 // 2]
@@ -47,7 +47,7 @@ def test_each_pair_is_computed_once(arc, monkeypatch):
 
 def test_what_failed_is_nan(arc, monkeypatch):
     monkeypatch.setattr(
-        "land.estimators.distances.log_map",
+        "land.estimators.scoring.log_map",
         lambda *args, **options: land.log_map(*args, max_iter=1, **options),
     )
     metric = LocalDiagonalMetric(arc, sigma=0.3, rho=0.01)

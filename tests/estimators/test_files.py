@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import land
-from land.estimators.archive import replacing
+from land.estimators.files import replacing
 from land.fitting import Step
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 

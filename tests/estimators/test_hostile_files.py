@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import land
-from land.estimators.archive import read_archive, write_archive
+from land.estimators.files import read_archive, write_archive
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def test_an_interrupt_before_the_first_step_is_an_interrupt(arc, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("land.estimators.distribution.fit_one", interrupted)
+    monkeypatch.setattr("land.estimators.density.fit_one", interrupted)
     model = land.LAND(**FAST)
     with pytest.raises(KeyboardInterrupt):
         model.fit(arc)

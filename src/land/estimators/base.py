@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, get_args
+from typing import Any, ClassVar, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from sklearn.utils.validation import validate_data
 from land._device import device
 from land._validation import check_count, check_kind, check_points, check_positive
 from land.density.nodes import Reference, Volume
+from land.estimators import files
 from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
@@ -38,19 +40,19 @@ CHOICES = {
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
 }
-# Between these the metric follows the data. In units of the distance between
-# neighbours, else an error; and of the extent of the data, else a warning.
-_SMALLEST_SIGMA, _LARGEST_SIGMA = 0.5, 3.0
-# Geodesics that are tried under a metric of the user's, and their iterations.
-_TRIED, _PATIENCE = 32, 100
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RiemannianEstimator(BaseEstimator):
-    """Base of the estimators that learn from data with a Riemannian metric.
+    """Base of the estimators that learn from data with a Riemannian metric."""
 
-    Subclasses have the parameters `sigma`, `rho`, `metric`, `max_iter`, `tol`,
-    `random_state` and `n_jobs`.
-    """
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def save(
         self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None
@@ -70,8 +72,6 @@ class RiemannianEstimator(BaseEstimator):
             JSON values and arrays to store beside the model, by name;
             `land.estimators.files.load_with_extra` returns them.
         """
-        from land.estimators import files  # it knows all estimators
-
         files.save(self, path, extra)
 
     def _start_fit(
@@ -114,7 +114,7 @@ class RiemannianEstimator(BaseEstimator):
         return check_points("X", rows)
 
     # What sigma and rho may be, beside numbers.
-    _words: tuple[str, ...] = ("auto",)
+    _words: ClassVar[tuple[str, ...]] = ("auto",)
 
     @property
     def _sharp(self) -> bool:
@@ -208,18 +208,6 @@ def check_init(
     return points
 
 
-def warn_about_points(values: Array, consequence: str, stacklevel: int = 3) -> None:
-    """Warn about points whose value is NaN."""
-    lost = int(np.sum(np.isnan(values)))
-    if lost:
-        warnings.warn(
-            f"the geodesics to {lost} of {len(values)} points did not converge: "
-            f"{consequence}; try a larger sigma or rho",
-            RuntimeWarning,
-            stacklevel=stacklevel,
-        )
-
-
 def warn_unless_converged(converged: bool, max_iter: int) -> None:
     """Warn that an estimator's `fit`, which calls this, took all of its steps."""
     if not converged:
@@ -249,11 +237,6 @@ def _check_weights(sample_weight: Any, n: int) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def is_word(value: Any, word: str) -> bool:
-    """Whether a parameter is this word; arrays are compared with none."""
-    return isinstance(value, str) and value == word
-
-
 def check_number_or_word(name: str, value: Any, words: tuple[str, ...]) -> float | None:
     """A positive number, or None for one of the words."""
     if not isinstance(value, str):
@@ -271,12 +254,13 @@ def _check_sigma(sigma: float, data: Array) -> None:
     spacing = float(np.median(KDTree(points).query(points, 2)[0][:, 1]))
     extent = float(np.sqrt(np.sum(np.var(data, axis=0))))
     remedy = f"try sigma='auto' ({automatic_sigma(data):.3g})"
-    if sigma < _SMALLEST_SIGMA * spacing:
+    # Between these bounds the metric follows the data.
+    if sigma < 0.5 * spacing:
         raise ValueError(
             f"sigma={sigma:g} is far smaller than the distance of neighbouring rows "
             f"({spacing:.3g}): the metric is flat between them; {remedy}"
         )
-    if sigma > _LARGEST_SIGMA * extent:
+    if sigma > 3.0 * extent:
         warnings.warn(
             f"sigma={sigma:g} is far larger than the extent of the data "
             f"({extent:.3g}): the metric does not follow them; {remedy}",
@@ -292,9 +276,9 @@ def _check_geodesics(metric: Metric, data: Array) -> None:
     """
     if metric.is_flat:
         return
-    rows = np.random.default_rng(0).permutation(len(data))[:_TRIED]
+    rows = np.random.default_rng(0).permutation(len(data))[:32]
     middle = np.argmin(np.sum((data - np.median(data, axis=0)) ** 2, axis=1))
-    logs = log_map(metric, data[middle], data[rows], tol=1e-3, max_iter=_PATIENCE)
+    logs = log_map(metric, data[middle], data[rows], tol=1e-3, max_iter=100)
     lost = int(np.sum(~logs.converged))
     if 3 * lost > len(rows):
         raise ValueError(

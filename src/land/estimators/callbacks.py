@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from land.estimators.archive import ModelFileError, read_archive, write_archive
+from land.estimators.files import ModelFileError, read_archive, write_archive
 from land.fitting import Step
 from land.metrics import KINDS
 
@@ -94,10 +94,6 @@ class Checkpoint:
             )
         kept = contents["entropy"], contents["progress"]
         return OpenCheckpoint(path, fingerprint, *kept)
-
-    def remove(self) -> None:
-        """Delete the file, if there is one."""
-        Path(self.path).unlink(missing_ok=True)
 
 
 @dataclass

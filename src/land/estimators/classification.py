@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from land._validation import as_generator, check_count, check_points
 from land.density import log_constant
 from land.density.nodes import invert
 from land.estimators.base import RiemannianEstimator, check_choice, draw_integers
-from land.estimators.distribution import LAND
+from land.estimators.density import LAND
 from land.fitting import normal_frame
 
 Array = NDArray[np.float64]
@@ -67,14 +67,8 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
 
     covariance: str = "full"
     priors: Any = None
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
+    _: KW_ONLY
     n_samples: int = 3000
-    max_iter: int = 100
-    tol: float = 1e-4
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any) -> Self:
         """Fit the classes `y`, (N,), of the rows of `X`, (N, D)."""
@@ -93,16 +87,11 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         shares = counts / len(codes)
         self.priors_ = self._check_priors(shares)
         shared = self.covariance == "shared"
-        options: dict[str, Any] = {
-            "sigma": self.sigma,
-            "rho": self.rho,
-            "metric": self._learn_metric(data) if shared else self.metric,
-            "covariance_type": "diag" if self.covariance == "diag" else "full",
-            "n_samples": self.n_samples,
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-            "n_jobs": self.n_jobs,
-        }
+        options = self.get_params(deep=False)
+        del options["priors"], options["covariance"], options["random_state"]
+        if shared:
+            options["metric"] = self._learn_metric(data)
+        options["covariance_type"] = "diag" if self.covariance == "diag" else "full"
         seeds = draw_integers(self.random_state, len(counts))
         self.distributions_ = [
             LAND(random_state=seed, **options).fit(data[codes == k])
@@ -174,7 +163,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
                 f"priors must have shape {shares.shape}, one for each class, "
                 f"got {priors.shape}"
             )
-        if priors.min() < 0.0 or abs(priors.sum() - 1.0) > 1e-6:
+        if priors.min() < 0.0 or not np.isclose(priors.sum(), 1.0):
             raise ValueError(
                 f"priors must not be negative, and sum to one, got {self.priors!r}"
             )
@@ -215,7 +204,4 @@ def _share_covariance(models: list[LAND], shares: Array) -> None:
             random_state=model.random_state,
             reference="lebesgue",
         )
-        model.covariance_, model.precision_ = covariance, invert(covariance)
-        model.log_constant_ = constant.value
-        model.log_constant_stderr_ = constant.stderr
-        model.effective_samples_ = constant.effective_samples
+        model._store_normal(model.mean_, covariance, invert(covariance), constant)
