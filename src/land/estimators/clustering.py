@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -23,10 +23,9 @@ from land.estimators.base import (
     RiemannianEstimator,
     check_init,
     check_parts,
-    warn_about_points,
     warn_unless_converged,
 )
-from land.estimators.scoring import distances_to, spread
+from land.estimators.scoring import distances_to, spread, warn_about_points
 from land.fitting import fit_kmeans, spread_centers
 
 Array = NDArray[np.float64]
@@ -76,15 +75,9 @@ class RiemannianKMeans(
     """
 
     n_clusters: int = 8
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
+    _: KW_ONLY
     init: Any = "k-means++"
     n_init: int = 1
-    max_iter: int = 100
-    tol: float = 1e-4
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of the rows of `X`, (N, D), with weights (N,) if given."""

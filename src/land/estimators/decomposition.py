@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -12,12 +12,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_count, check_points, check_positive
-from land.estimators.base import (
-    RiemannianEstimator,
+from land.estimators.base import RiemannianEstimator, warn_unless_converged
+from land.estimators.scoring import (
+    arrivals_from,
+    in_chunks,
+    tangents_at,
     warn_about_points,
-    warn_unless_converged,
 )
-from land.estimators.scoring import arrivals_from, in_chunks, tangents_at
 from land.fitting import fit_principal, normal_frame
 
 Array = NDArray[np.float64]
@@ -78,13 +79,8 @@ class GeodesicPCA(
     """
 
     n_components: int | None = None
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
-    max_iter: int = 100
+    _: KW_ONLY
     tol: float = 1e-3
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Find the components of the rows of `X`, (N, D); `y` is ignored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from scipy.spatial import KDTree
 from sklearn.cluster import SpectralClustering
 from sklearn.mixture import GaussianMixture
 
-from land.density.nodes import Reference, Volume
-from land.estimators.base import check_init, check_parts, warn_about_points
-from land.estimators.density import LEFT_OUT, Outcome, RiemannianDensity, attempt
-from land.estimators.scoring import Component, runs_here, spread
+from land.estimators.base import check_init, check_parts
+from land.estimators.density import LEFT_OUT, RiemannianDensity
+from land.estimators.health import Outcome, attempt
+from land.estimators.scoring import Component, runs_here, spread, warn_about_points
 from land.fitting import (
     FitProblem,
     FitSettings,
@@ -95,22 +95,9 @@ class LANDMixture(RiemannianDensity):
     """
 
     n_components: int = 1
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
-    method: str = "ml"
-    volume: Volume = "exact"
-    reference: Reference = "lebesgue"
-    covariance_type: str = "full"
+    _: KW_ONLY
     init: Any = "spectral"
     n_init: int = 1
-    n_samples: int = 3000
-    max_iter: int = 100
-    tol: float = 1e-4
-    random_state: Any = None
-    verbose: int = 0
-    callback: Any = None
-    n_jobs: int | None = None
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and label the rows."""
