@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NoReturn, get_args
@@ -40,6 +40,8 @@ CHOICES = {
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
 }
+# The smallest values of counts.
+_COUNTS = {"max_iter": 1, "n_init": 1, "n_samples": 2}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -57,12 +59,12 @@ class RiemannianEstimator(BaseEstimator):
     def save(
         self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None
     ) -> None:
-        """Write the fitted model to a file; `land.load` reads it.
+        """Write the fitted model to a file of plain arrays and JSON, never pickle.
 
-        The file holds plain arrays and JSON, never pickle. An existing file is replaced
-        once the new one is complete. A metric of your own is not stored, as code cannot
-        be: pass it to `land.load` again. `callback`, `n_jobs`, and a `random_state`
-        that is not an integer, are left out.
+        `land.load` reads it. An existing file is replaced once the new one is complete.
+        A metric of your own is not stored, as code cannot be: pass it to `land.load`
+        again. `callback`, `n_jobs`, and a `random_state` that is not an integer, are
+        left out.
 
         Parameters
         ----------
@@ -74,13 +76,30 @@ class RiemannianEstimator(BaseEstimator):
         """
         files.save(self, path, extra)
 
+    # What sigma and rho may be, beside numbers.
+    _words: ClassVar[tuple[str, ...]] = ("auto",)
+
+    def _check_parameters(self) -> None:
+        """Refuse words and numbers that make no sense, before any work."""
+        given = self.get_params(deep=False)
+        for name in CHOICES.keys() & given.keys():
+            check_choice(name, given[name])
+        for name in _COUNTS.keys() & given.keys():
+            check_count(name, given[name], _COUNTS[name])
+        check_positive("tol", self.tol)
+        check_n_jobs(self.n_jobs)
+        for name in ("sigma", "rho") if is_learned(self.metric) else ():
+            if not isinstance(given[name], str):
+                check_positive(name, given[name])
+            elif given[name] not in self._words:
+                refuse(name, self._words, ["a positive number"], given[name])
+
     def _start_fit(
         self, X: Any, sample_weight: Any, checkpoint: Any = None, **options: Any
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
-        check_n_jobs(self.n_jobs)
         data = self._check_rows(X, ensure_min_samples=2)
-        weights = _check_weights(sample_weight, len(data))
+        weights = _check_fit_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
         if len(data) > device().few_tabulated:
             self.metric_ = self.metric_.tabulated()
@@ -113,9 +132,6 @@ class RiemannianEstimator(BaseEstimator):
             raise ValueError(f"X must be an array of real numbers: {error}") from None
         return check_points("X", rows)
 
-    # What sigma and rho may be, beside numbers.
-    _words: ClassVar[tuple[str, ...]] = ("auto",)
-
     @property
     def _sharp(self) -> bool:
         """Whether the automatic metric may follow the noise of the data."""
@@ -128,22 +144,21 @@ class RiemannianEstimator(BaseEstimator):
 
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
-        metric, sharp = self.metric, self._sharp
+        metric = self.metric
         if is_learned(metric):
-            sigma = check_number_or_word("sigma", self.sigma, self._words)
-            if sigma is None:
-                sigma = automatic_sigma(data, self._parts, sharp=sharp)
+            kind, sigma, rho = KINDS[metric or "diagonal"], self.sigma, self.rho
+            parts, sharp = self._parts, self._sharp
+            if isinstance(sigma, str):
+                sigma = automatic_sigma(data, parts, sharp=sharp)
             else:
                 _check_sigma(sigma, data)
-            kind = KINDS[metric or "diagonal"]
-            rho = check_number_or_word("rho", self.rho, self._words)
-            if rho is None:
-                rho = automatic_rho(data, sigma, self._parts, kind=kind, sharp=sharp)
-            self.sigma_, self.rho_ = sigma, rho
-            return kind(data, sigma, rho)
+            if isinstance(rho, str):
+                rho = automatic_rho(data, sigma, parts, kind=kind, sharp=sharp)
+            self.sigma_, self.rho_ = float(sigma), float(rho)
+            return kind(data, self.sigma_, self.rho_)
         if not isinstance(metric, Metric):
-            one = "an instance of land.metrics.Metric"
-            refuse("metric", [*map(repr, KINDS), "None", one], metric)
+            others = "None", "an instance of land.metrics.Metric"
+            refuse("metric", KINDS, others, metric)
         if metric.dim != data.shape[1]:
             raise ValueError(
                 f"metric has dimension {metric.dim}, but X has {data.shape[1]} features"
@@ -162,25 +177,26 @@ def draw_integers(random_state: Any, count: int) -> list[int]:
     if isinstance(random_state, np.random.Generator):
         return random_state.integers(2**31, size=count).tolist()
     try:
-        legacy = check_random_state(random_state)
+        return check_random_state(random_state).randint(2**31, size=count).tolist()
     except ValueError:
         raise ValueError(
             "random_state must be None, an integer between 0 and 2^32 - 1, a NumPy "
             f"RandomState or a NumPy Generator, got {random_state!r}"
         ) from None
-    return legacy.randint(2**31, size=count).tolist()
 
 
 def check_choice(name: str, value: Any) -> None:
     """Refuse what is not one of the words allowed for `name`."""
     if not isinstance(value, str) or value not in CHOICES[name]:
-        refuse(name, [repr(word) for word in CHOICES[name]], value)
+        refuse(name, CHOICES[name], (), value)
 
 
-def refuse(name: str, allowed: list[str], value: Any) -> NoReturn:
-    """Say what an argument may be, and what came."""
-    *others, last = allowed
-    raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
+def refuse(
+    name: str, words: Iterable[str], others: Iterable[str], value: Any
+) -> NoReturn:
+    """Say what an argument may be, words and other things, and what came."""
+    *allowed, last = [*map(repr, words), *others]
+    raise ValueError(f"{name} must be {', '.join(allowed)} or {last}, got {value!r}")
 
 
 def check_parts(name: str, value: Any, n: int) -> int:
@@ -197,7 +213,7 @@ def check_init(
     """Where a fit starts: one of the words, or points as an array of that shape."""
     if isinstance(init, str):
         if init not in words:
-            refuse("init", [*map(repr, words), what], init)
+            refuse("init", words, (what,), init)
         return init
     points = check_points("init", init, shape[-1], ndim=len(shape))
     if points.shape != shape:
@@ -218,16 +234,22 @@ def warn_unless_converged(converged: bool, max_iter: int) -> None:
         )
 
 
-def _check_weights(sample_weight: Any, n: int) -> Array:
-    """Weights that sum to one."""
+def check_weights(sample_weight: Any, n: int) -> Array:
+    """Weights of n rows."""
     if sample_weight is None:
-        return np.full(n, 1.0 / n)
+        return np.ones(n)
     weights = check_points("sample_weight", sample_weight)
     if weights.shape != (n,):
         raise ValueError(
             f"sample_weight must have shape {(n,)}, one weight for each row of X, "
             f"got {weights.shape}"
         )
+    return weights
+
+
+def _check_fit_weights(sample_weight: Any, n: int) -> Array:
+    """Weights that sum to one."""
+    weights = check_weights(sample_weight, n)
     if weights.min() < 0.0:
         raise ValueError("sample_weight must not be negative")
     if np.sum(weights > 0.0) < 2:
@@ -235,15 +257,6 @@ def _check_weights(sample_weight: Any, n: int) -> Array:
             "sample_weight must be positive for at least 2 rows, the others may be zero"
         )
     return np.asarray(weights / weights.sum())
-
-
-def check_number_or_word(name: str, value: Any, words: tuple[str, ...]) -> float | None:
-    """A positive number, or None for one of the words."""
-    if not isinstance(value, str):
-        return check_positive(name, value)
-    if value not in words:
-        refuse(name, [*map(repr, words), "a positive number"], value)
-    return None
 
 
 def _check_sigma(sigma: float, data: Array) -> None:

@@ -71,29 +71,15 @@ class Checkpoint:
 
         A ValueError if the file is something else, or belongs to another fit.
         """
-        path = Path(self.path)
-        folder = path.absolute().parent
+        opened = OpenCheckpoint(Path(self.path), fingerprint, entropy)
+        folder = opened.path.absolute().parent
         if not folder.is_dir():
             raise FileNotFoundError(
                 errno.ENOENT, "there is no such folder for a checkpoint", str(folder)
             )
-        if not path.exists():
-            return OpenCheckpoint(path, fingerprint, entropy)
-        try:
-            contents, _ = read_archive(path)
-        except ModelFileError:
-            contents = {}
-        wrong = None
-        if not _KIND.items() <= contents.items():
-            wrong = "is not a checkpoint of this version of land, or it is damaged"
-        elif contents["fingerprint"] != fingerprint:
-            wrong = "belongs to a fit of other data, or with other settings"
-        if wrong is not None:
-            raise ValueError(
-                f"{path} {wrong}; name another file, or delete it to start anew"
-            )
-        kept = contents["entropy"], contents["progress"]
-        return OpenCheckpoint(path, fingerprint, *kept)
+        if opened.path.exists():
+            opened.resume()
+        return opened
 
 
 @dataclass
@@ -105,6 +91,23 @@ class OpenCheckpoint:
     entropy: list[int]
     progress: dict[str, Any] | None = None
     warned: bool = False
+
+    def resume(self) -> None:
+        """Take over randomness and progress from the file."""
+        try:
+            contents, _ = read_archive(self.path)
+        except ModelFileError:
+            contents = {}
+        wrong = None
+        if not _KIND.items() <= contents.items():
+            wrong = "is not a checkpoint of this version of land, or it is damaged"
+        elif contents["fingerprint"] != self.fingerprint:
+            wrong = "belongs to a fit of other data, or with other settings"
+        if wrong is not None:
+            raise ValueError(
+                f"{self.path} {wrong}; name another file, or delete it to start anew"
+            )
+        self.entropy, self.progress = contents["entropy"], contents["progress"]
 
     def keep(self, progress: dict[str, Any]) -> None:
         """Write the progress; a failure costs a warning and not the fit."""
@@ -139,8 +142,8 @@ def fingerprint(
     return joblib.hash([version("land"), name, parameters, data, weights, values])
 
 
-def check_callbacks(callback: Any, n_init: int) -> tuple[list, Checkpoint | None]:
-    """Callbacks of so many fits as a list, and the checkpoint among them."""
+def check_callbacks(callback: Any) -> tuple[list[Callback], Checkpoint | None]:
+    """Callbacks of a fit as a list, and the checkpoint among them."""
     if callback is None:
         return [], None
     found = list(callback) if isinstance(callback, (list, tuple)) else [callback]
@@ -149,10 +152,6 @@ def check_callbacks(callback: Any, n_init: int) -> tuple[list, Checkpoint | None
             f"callback must be callable, a list of callables or None, got {callback!r}"
         )
     checkpoints = [each for each in found if isinstance(each, Checkpoint)]
-    if checkpoints and n_init > 1:
-        raise ValueError(
-            "a checkpoint needs n_init=1; fit once for each random_state instead"
-        )
     if len(checkpoints) > 1:
         raise ValueError(f"callback must have one checkpoint, got {len(checkpoints)}")
     return found, checkpoints[0] if checkpoints else None

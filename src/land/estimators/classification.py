@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from land._validation import as_generator, check_count, check_points
 from land.density import log_constant
 from land.density.nodes import invert
-from land.estimators.base import RiemannianEstimator, check_choice, draw_integers
+from land.estimators.base import RiemannianEstimator, draw_integers
 from land.estimators.density import LAND
 from land.fitting import normal_frame
 
@@ -72,7 +72,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
 
     def fit(self, X: ArrayLike, y: Any) -> Self:
         """Fit the classes `y`, (N,), of the rows of `X`, (N, D)."""
-        check_choice("covariance", self.covariance)
+        self._check_parameters()
         data, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -147,11 +147,8 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         check_is_fitted(self)
         rng = as_generator(random_state)
         counts = rng.multinomial(check_count("n", n), self.priors_)
-        points = [
-            each.sample(int(count), rng)[0]
-            for each, count in zip(self.distributions_, counts, strict=True)
-            if count
-        ]
+        pairs = zip(self.distributions_, counts.tolist(), strict=True)
+        points = [each.sample(count, rng)[0] for each, count in pairs if count]
         return np.concatenate(points), np.repeat(self.classes_, counts)
 
     def _check_priors(self, shares: Array) -> Array:

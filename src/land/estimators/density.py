@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from sklearn.base import DensityMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import as_generator, check_count, check_positive
+from land._validation import as_generator, check_count
 from land.density.likelihood import Measure
 from land.density.nodes import (
     Law,
@@ -26,11 +26,9 @@ from land.density.nodes import (
 )
 from land.density.sampling import draw
 from land.estimators.base import (
-    CHOICES,
     RiemannianEstimator,
     check_choice,
     check_init,
-    check_number_or_word,
     draw_integers,
     is_learned,
 )
@@ -92,29 +90,24 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         learned from the rows as they are. An interrupt (Ctrl-C) ends the fit early and
         keeps the model reached so far.
         """
-        for name in CHOICES.keys() & self.get_params(deep=False).keys():
-            check_choice(name, getattr(self, name))
+        self._check_parameters()
         self.__dict__.pop("learning_", None)  # of an earlier fit
-        if is_learned(self.metric):
-            for name in ("sigma", "rho"):
-                check_number_or_word(name, getattr(self, name), self._words)
         if "learn" in (self.sigma, self.rho):
             return self._fit_learned(X, sample_weight)
-        settings = FitSettings(
-            method=self.method,
-            optimizer=getattr(self, "optimizer", "auto"),
-            max_iter=check_count("max_iter", self.max_iter),
-            tol=check_positive("tol", self.tol),
-        )
-        n_init = check_count("n_init", getattr(self, "n_init", 1))
-        callbacks, checkpoint = check_callbacks(self.callback, n_init)
+        optimizer: Any = getattr(self, "optimizer", "auto")
+        settings = FitSettings(self.method, optimizer, self.max_iter, self.tol)
+        callbacks, checkpoint = check_callbacks(self.callback)
+        if checkpoint is not None and getattr(self, "n_init", 1) > 1:
+            raise ValueError(
+                "a checkpoint needs n_init=1; fit once for each random_state instead"
+            )
         problem, weights, rng = self._start_fit(
             X,
             sample_weight,
             checkpoint,
             law=self._law,
             covariance_type=COVARIANCE_TYPES[self.covariance_type],
-            n_samples=check_count("n_samples", self.n_samples, minimum=2),
+            n_samples=self.n_samples,
             callback=combine(callbacks, self.verbose, type(self).__name__),
         )
         outcome = self._fit_metric(problem, weights, settings, rng)
@@ -310,7 +303,7 @@ class LAND(RiemannianDensity):
     metric : {"diagonal", "full", "density"}, Metric or None
         Which metric is learned: from the local variances along the axes, as in the
         paper (None means the same); from the local covariances, so that turning the
-        data turns the result; or from a kernel density. See `land.metrics`. Or a metric
+        data turns the result; or from a kernel density. Or a metric of `land.metrics`
         to use in place of a learned one.
     method : {"ml", "least_squares"}
         Maximum likelihood, or intrinsic mean and empirical covariance.
@@ -330,8 +323,8 @@ class LAND(RiemannianDensity):
         Which covariances are allowed, in tangent coordinates at the mean. Fewer
         parameters suit more dimensions.
     init : {"least_squares", "random"} or array_like of shape (D,)
-        Where to start: central points of the data, which are compared; a random
-        row, or a given mean.
+        Where to start: the best of central points of the data; a random row, or a given
+        mean.
     n_samples : int
         Effort spent on the normalisation constant, see `land.log_constant`.
     max_iter : int
@@ -364,14 +357,12 @@ class LAND(RiemannianDensity):
         Objective, mean and work after each step.
     converged_, interrupted_ : bool
         Whether the stopping rule was met; whether Ctrl-C ended the fit early.
-    n_iter_, n_log_maps_ : int
-        Number of steps, and of geodesics computed.
-    n_failed_log_maps_ : int
-        Rows of the training data whose log map failed at the final mean.
+    n_iter_, n_log_maps_, n_failed_log_maps_ : int
+        Number of steps, of geodesics computed, and of rows of the training data whose
+        log map failed at the final mean.
     metric_ : Metric
     sigma_, rho_ : float
-        The values used; infinite if the flat metric was kept. Only if the metric was
-        learned.
+        The values of a learned metric; infinite if the flat one was kept.
     geometry_gain_ : float
         Mean log density of the training data with the curved metric, less that with the
         flat one, which is an ordinary normal distribution. Below 0.05 the flat one is
@@ -386,9 +377,8 @@ class LAND(RiemannianDensity):
         was learned; files do not keep it.
     health_ : list of str
         What did not go well, each with what to do about it; empty if all is well.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Only if `X` has column names that are all strings.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns of `X`, and their names if all are strings.
 
     Examples
     --------

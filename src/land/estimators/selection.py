@@ -109,8 +109,7 @@ def select(
     verbose : int
         Whether to report every candidate on the standard error stream.
     **parameters
-        Further parameters of `LANDMixture`, such as ``volume="paper"``; they take the
-        place of those of `estimator`.
+        Further parameters of `LANDMixture`, in place of those of `estimator`.
 
     Returns
     -------
@@ -118,16 +117,15 @@ def select(
         Its table has ``n_components``, ``sigma`` and ``rho`` (NaN if the metric was
         given), and of the model fitted to all rows ``log_likelihood`` (with respect to
         dx), ``aic``, ``bic``, ``objective``, ``converged`` and ``n_failed_log_maps``;
-        ``held_out``, the mean log density of the held-out rows, if known;
-        ``f_measure``, the agreement with `labels`; ``seconds``, compilation included;
-        ``warnings`` of the fit, repeated for the chosen model only; and the ``error``
-        if it failed.
+        the mean log density ``held_out``, if known; ``f_measure``, the agreement with
+        `labels`; ``seconds``, compilation included; ``warnings`` of the fit, repeated
+        for the chosen model only; and the ``error`` if it failed.
 
     Notes
     -----
-    AIC and BIC count the means, covariances and weights as parameters, but not the
-    metric, although it is learned from the same rows. They are made to compare numbers
-    of components; held-out rows also tell sigmas apart.
+    AIC and BIC do not count the metric as parameters, although it is learned from the
+    same rows. They are made to compare numbers of components; held-out rows also tell
+    sigmas apart.
 
     Examples
     --------
