@@ -18,11 +18,11 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_count, check_points, check_positive
 from land.estimators.base import (
     RiemannianEstimator,
     check_init,
     check_parts,
+    check_weights,
     warn_unless_converged,
 )
 from land.estimators.scoring import distances_to, spread, warn_about_points
@@ -81,8 +81,7 @@ class RiemannianKMeans(
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of the rows of `X`, (N, D), with weights (N,) if given."""
-        max_iter = check_count("max_iter", self.max_iter)
-        tol = check_positive("tol", self.tol)
+        self._check_parameters()
         problem, weights, rng = self._start_fit(X, sample_weight)
         n, dim = problem.data.shape
         count = check_parts("n_clusters", self.n_clusters, n)
@@ -96,10 +95,11 @@ class RiemannianKMeans(
                 return problem.data[rng.choice(n, size=count, replace=False)]
             return spread_centers(problem, weights, count, rng)
 
-        starts = [first_centers() for _ in range(check_count("n_init", self.n_init))]
+        starts = [first_centers() for _ in range(self.n_init)]
         # The weights of the fit sum to one.
         total = n if sample_weight is None else np.asarray(sample_weight).sum()
-        fit = partial(fit_kmeans, problem, weights * total, max_iter=max_iter, tol=tol)
+        limits: Any = {"max_iter": self.max_iter, "tol": self.tol}
+        fit = partial(fit_kmeans, problem, weights * total, **limits)
         found = dict(spread(fit, starts, self.n_jobs))
         # The first of equals, whichever process was ready first.
         best = min((found[k] for k in sorted(found)), key=lambda each: each.inertia)
@@ -115,7 +115,7 @@ class RiemannianKMeans(
                 RuntimeWarning,
                 stacklevel=2,
             )
-        warn_unless_converged(best.converged, max_iter)
+        warn_unless_converged(best.converged, self.max_iter)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -137,14 +137,7 @@ class RiemannianKMeans(
         That is ``-inertia_`` for the data of the fit. NaN if a log map failed.
         """
         squares = self._distances(X, "the score is NaN").min(axis=1) ** 2
-        if sample_weight is None:
-            return -float(squares.sum())
-        weights = check_points("sample_weight", sample_weight)
-        if weights.shape != squares.shape:
-            raise ValueError(
-                f"sample_weight must have shape {squares.shape}, got {weights.shape}"
-            )
-        return -float(weights @ squares)
+        return -float(check_weights(sample_weight, len(squares)) @ squares)
 
     def _distances(self, X: ArrayLike, consequence: str) -> Array:
         check_is_fitted(self)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_count, check_points, check_positive
+from land._validation import check_count, check_points
 from land.estimators.base import RiemannianEstimator, warn_unless_converged
 from land.estimators.scoring import (
     arrivals_from,
@@ -84,7 +84,7 @@ class GeodesicPCA(
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Find the components of the rows of `X`, (N, D); `y` is ignored."""
-        limits = check_count("max_iter", self.max_iter), check_positive("tol", self.tol)
+        self._check_parameters()
         problem, weights, rng = self._start_fit(X, None)
         n, dim = problem.data.shape
         count = dim
@@ -94,7 +94,7 @@ class GeodesicPCA(
             raise ValueError(
                 f"n_components={count} must not exceed the number of columns, {dim}"
             )
-        found = fit_principal(problem, weights, count, *limits, rng)
+        found = fit_principal(problem, weights, count, self.max_iter, self.tol, rng)
         self.mean_ = found.mean
         self.components_ = found.components
         self.explained_variance_ = found.variances * n / (n - 1)
@@ -102,7 +102,7 @@ class GeodesicPCA(
         self.n_components_ = count
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        warn_unless_converged(found.converged, limits[0])
+        warn_unless_converged(found.converged, self.max_iter)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
