@@ -40,15 +40,12 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         The metric, see `LAND`. Each class has its own, learned from its rows, or the
         flat one where that suffices. With a shared covariance there is one metric,
         learned from all rows.
-    n_samples, max_iter, tol, random_state
+    n_samples, max_iter, tol, random_state, n_jobs
         See `LAND`.
-    n_jobs : int or None
-        Number of processes that score points, see `LAND`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    priors_ : ndarray of shape (n_classes,)
+    classes_, priors_ : ndarray of shape (n_classes,)
     distributions_ : list of LAND
         One for each class.
     n_iter_ : int

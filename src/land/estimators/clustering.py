@@ -41,21 +41,14 @@ class RiemannianKMeans(
     ----------
     n_clusters : int
         Number of clusters.
-    sigma, rho, metric
-        The metric, see `LAND`.
     init : {"k-means++", "random"} or array_like of shape (n_clusters, D)
         First centres: rows far apart along geodesics, random rows, or given points.
     n_init : int
         Number of runs with different first centres; the best one is kept.
-    max_iter : int
-        Largest number of steps of a run.
     tol : float
         Stop when no centre moves by more than this share of the clusters' spread.
-    random_state : None, int, RandomState or Generator
-        Randomness of the first centres.
-    n_jobs : int or None
-        Number of processes that share the `n_init` runs, and compute distances to new
-        points, see `LAND`.
+    sigma, rho, metric, max_iter, random_state, n_jobs
+        See `LAND`. Processes share the `n_init` runs as well.
 
     Attributes
     ----------

@@ -43,16 +43,10 @@ class GeodesicPCA(
     ----------
     n_components : int or None
         Number of components; None keeps all dimensions.
-    sigma, rho, metric
-        The metric, see `LAND`. There is no comparison with the flat one.
-    max_iter : int
-        Largest number of steps.
     tol : float
         Stop when a step lowers the squared error by a smaller share than this.
-    random_state : None, int, RandomState or Generator
-        Randomness of the start.
-    n_jobs : int or None
-        Number of processes that transform points, see `LAND`.
+    sigma, rho, metric, max_iter, random_state, n_jobs
+        See `LAND`. There is no comparison with the flat metric.
 
     Attributes
     ----------

@@ -89,10 +89,9 @@ class Learned(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """Log densities of all rows, held out, the means of all folds; or an error."""
+    """Log densities of all rows, held out, or an error."""
 
     values: Array | None
-    means: list[Array]
     seconds: float
     error: str
 
@@ -106,9 +105,8 @@ def learn(estimator: Any, data: Array, seed: int) -> Learned:
     """Sigma and rho with which held-out rows have the largest log density.
 
     A compass search: steps to both sides in log sigma and log rho, the last good
-    direction first, and half as long where none is better. Each fit starts from the
-    means of the nearest candidate before it. Of candidates within a standard error of
-    the best the smoothest is chosen. An interrupt ends the search.
+    direction first, and half as long where none is better. Of candidates within a
+    standard error of the best the smoothest is chosen. An interrupt ends the search.
 
     `estimator` is unfitted; its `sigma`, its `rho` or both are ``"learn"``.
     """
@@ -153,12 +151,11 @@ class _Search:
 
     def _ascent(self, place: Array, directions: list[Array], steps: Array) -> Any:
         """The first direction in which a step is better, if there is one."""
-        least = self.score(tuple(place.tolist())) + _TOL
+        least = self.score((*place,)) + _TOL
         for direction in directions:
             if len(self.found) > _TRIALS:  # and the flat one
                 return None
-            there = place + direction * steps
-            if self.score(tuple(there.tolist())) > least:
+            if self.score((*(place + direction * steps),)) > least:
                 return direction
         return None
 
@@ -167,45 +164,33 @@ class _Search:
         if place not in self.found:
             start = time.perf_counter()
             values, error = None, ""
-            means: list[Array] = []
             try:
-                values, means = self._held_out(place)
+                values = self._held_out(place)
             except Exception as problem:
                 error = f"{type(problem).__name__}: {problem}"
             seconds = time.perf_counter() - start
-            self.found[place] = _Candidate(values, means, seconds, error)
+            self.found[place] = _Candidate(values, seconds, error)
             if self.estimator.verbose:
                 self._report(place)
         return self.found[place].score
 
-    def _held_out(self, place: Place) -> tuple[Array, list[Array]]:
-        """Log densities of all rows, held out, and the means of the fits."""
-        near = self._nearest(place)
-        values, means = np.empty(len(self.data)), []
-        for fold, (fitted, held_out) in enumerate(self.folds):
+    def _held_out(self, place: Place) -> Array:
+        """Log densities of all rows, held out."""
+        values = np.empty(len(self.data))
+        # Candidates differ by more than a rough fit leaves open.
+        rough = {"tol": _TOL, "max_iter": 10, "callback": None, "verbose": 0}
+        rough["n_samples"] = min(self.estimator.n_samples, 1000)
+        model = clone(self.estimator).set_params(**rough, random_state=self.seed)
+        for fitted, held_out in self.folds:
             rows = self.data[fitted]
-            # Candidates differ by more than a rough fit leaves open.
-            model = clone(self.estimator).set_params(
-                **self._parameters(place, rows),
-                tol=_TOL,
-                max_iter=10,
-                n_samples=min(self.estimator.n_samples, 1000),
-                random_state=self.seed,
-                callback=None,
-                verbose=0,
-            )
-            if near is not None:
-                several = hasattr(model, "n_components")
-                model.set_params(init=near[fold] if several else near[fold][0])
+            model.set_params(**self._parameters(place, rows))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                trial = try_out(model, rows, self.data[held_out])
-            values[held_out] = trial.values
-            means.append(np.stack([own.mean for own in trial.model._components()]))
+                values[held_out] = try_out(model, rows, self.data[held_out]).values
         lost = int(np.sum(~np.isfinite(values)))
         if lost:
             raise ValueError(f"{lost} of {len(values)} rows have no density")
-        return values, means
+        return values
 
     def _parameters(self, place: Place, rows: Array) -> dict[str, Any]:
         """Parameters of an estimator for a candidate, if it is fitted to these rows."""
@@ -221,18 +206,6 @@ class _Search:
             rho = automatic_rho(rows, sigma, parts, kind=kind, sharp=True)
             rho *= math.exp(place[1])
         return {"sigma": sigma, "rho": rho}
-
-    def _nearest(self, place: Place) -> list[Array] | None:
-        """Means of the nearest curved candidate, one array for each fold."""
-        others = {
-            other: candidate.means
-            for other, candidate in self.found.items()
-            if other != _FLAT and candidate.means
-        }
-        if place == _FLAT or not others:
-            return None
-        gaps = (np.array(list(others)) - np.array(place)) / _STEPS
-        return list(others.values())[int(np.argmin(np.sum(gaps**2, axis=1)))]
 
     def outcome(self, data: Array) -> Learned:
         """The smoothest candidate within a standard error of the best."""
