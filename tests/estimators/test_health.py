@@ -55,11 +55,17 @@ def test_a_density_that_a_gaussian_beats(arc):
 
 def test_a_constant_that_is_hardly_known(flat, cloud):
     logs = land.log_map(flat.metric_, flat.mean_, cloud)
-    normal = flat.mean_, flat.covariance_, flat.precision_, flat.objective_
-    constant = LogConstant(flat.log_constant_, 0.2, 25.0, 25, 25, 0)
-    snapshot = Snapshot([Estimate(*normal, constant, logs)], np.ones(1), normal[-1])
-    problem = FitProblem(flat.metric_, cloud, seed=0, law="lebesgue")
     weights = np.full(len(cloud), 1.0 / len(cloud))
+    estimate = Estimate(
+        mean=flat.mean_,
+        covariance=flat.covariance_,
+        weights=weights,
+        logs=logs,
+        objective=flat.objective_,
+        log_constant=LogConstant(flat.log_constant_, 0.2, 25.0, 25, 25, 0),
+    )
+    snapshot = Snapshot([estimate], np.ones(1), flat.objective_)
+    problem = FitProblem(flat.metric_, cloud, seed=0, law="lebesgue")
     ((line, category),) = findings(Outcome(snapshot, True), problem, weights, flat)
     assert line.startswith("log densities are uncertain by 0.2")
     assert category is None

@@ -15,10 +15,18 @@ from land.fitting import (
     fit_one,
     maximum_likelihood,
 )
+from land.fitting.covariance import solve_precision
 from land.fitting.descent import Search, descend
 from land.fitting.least_squares import Variance
 from land.fitting.likelihood import Likelihood, local_model
-from land.fitting.precision import solve_precision
+from land.fitting.profile import (
+    assemble,
+    components_at,
+    move,
+    profile,
+    second_moment,
+    verify,
+)
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
@@ -63,7 +71,7 @@ def test_least_squares_in_flat_space_is_mean_and_covariance(flat, weighted):
 def intrinsic_mean(problem, start, tol):
     variance = Variance(problem, uniform(problem))
     (spot,) = variance.evaluate([start], [])
-    search = Search(spot, variance.weights, radius=0.5)
+    search = Search(spot, radius=0.5)
     descend(variance, [search], 100, tol, lambda spot: None)
     return search
 
@@ -107,14 +115,13 @@ def test_maximum_likelihood_in_flat_space_is_the_normal_distribution(flat, init)
 
 
 def test_precision_step_matches_moments_from_any_start(arc):
-    means = [np.array([0.0, 1.4])]
-    (best,) = arc.profile(means, [uniform(arc)], arc.log_maps(means))
+    (best,) = profile(arc, components_at(arc, [np.array([0.0, 1.4])], [uniform(arc)]))
     terms = best.nodes.log_weights + best.nodes.log_volumes
     vectors = best.nodes.tangents
     terms = terms - 0.5 * np.einsum("ni,ij,nj->n", vectors, best.precision, vectors)
     weights = np.exp(terms - terms.max())
     model = (weights[:, None] * vectors).T @ vectors / weights.sum()
-    data = arc.second_moment(best.logs, uniform(arc))
+    data = second_moment(arc, best.logs, uniform(arc))
     np.testing.assert_allclose(model, data, rtol=1e-5, atol=1e-6)
     for scale in (0.1, 10.0):
         other = solve_precision(
@@ -149,18 +156,16 @@ def gradient_and_differences(metric, data, n_samples, law="riemannian"):
     weights /= weights.sum()
     middle = data[np.argmin(np.sum((data - data.mean(axis=0)) ** 2, axis=1))]
     mean = middle + 0.1 * data.std(axis=0)
-    (at,) = problem.profile([mean], [weights], problem.log_maps([mean]))
+    (at,) = profile(problem, components_at(problem, [mean], [weights]))
     before = problem.work.log_maps
-    _, gradient = local_model(problem, at, weights)(np.zeros(len(mean)))
+    _, gradient = local_model(problem, at)(np.zeros(len(mean)))
     maps = problem.work.log_maps - before
     frame, step, slopes = np.linalg.cholesky(at.covariance), 2e-3, []
     for column in frame.T:
         ends = [mean + step * column, mean - step * column]
         ahead, behind = (
-            problem.assemble(end, at.covariance, weights, logs, cover).objective
-            for end, logs, cover in zip(
-                ends, *problem.move(ends, [at, at], 2 * [weights]), strict=True
-            )
+            assemble(problem, moved).objective
+            for moved in move(problem, ends, [at, at])
         )
         slopes.append((ahead - behind) / (2.0 * step))
     return frame.T @ gradient, np.array(slopes), maps
@@ -215,7 +220,8 @@ def test_the_model_of_the_objective_is_right_beyond_its_gradient():
     data = 0.3 * np.random.default_rng(0).normal(size=(40, 2)) + 0.2
     problem = problem_for(curved(2, True), data, tol=1e-8)
     likelihood = Likelihood(problem)
-    (search,) = likelihood.start([data.mean(axis=0) + 0.1], [uniform(problem)])
+    mean = data.mean(axis=0) + 0.1
+    (search,) = likelihood.searches(components_at(problem, [mean], [uniform(problem)]))
     model = likelihood.local_model(search)
     _, gradient = model(np.zeros(2))
     step = -0.3 * np.linalg.cholesky(search.spot.covariance) @ np.array([0.6, 0.8])
@@ -232,9 +238,8 @@ def test_a_closed_curve_is_counted_once():
     sigma = automatic_sigma(data, 2)
     metric = LocalDiagonalMetric(data, sigma, 0.3 * automatic_rho(data, sigma))
     problem = problem_for(metric, data, law="lebesgue", n_samples=3000)
-    weights = uniform(problem)
-    (coarse,) = problem.profile([data[0]], [weights], problem.log_maps([data[0]]))
-    (verified,) = problem.verify([coarse], [weights])
+    at_datum = components_at(problem, [data[0]], [uniform(problem)])
+    (verified,) = verify(problem, profile(problem, at_datum))
     # By a fine grid of log maps.
     steps = np.linspace(-2.8, 2.8, 71)
     grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
@@ -252,10 +257,9 @@ def test_a_fit_goes_on_where_geodesics_computed_anew_differ(arc):
     state = {"means": [arc.data[0]], "covariances": [np.eye(2)], "radii": [1.0]}
     model = maximum_likelihood._Descent(arc, weights, state)
     assert climb._agree(arc, model)
-    search = model.searches[0]
+    search = model.search
     tangents = search.spot.logs.tangents.copy()
     tangents[np.argmax(np.linalg.norm(tangents, axis=1))] *= 1.5
     logs = dataclasses.replace(search.spot.logs, tangents=tangents)
-    parts = search.spot.mean, search.spot.covariance, weights, logs, search.spot.cover
-    search.spot = arc.assemble(*parts)
+    search.spot = assemble(arc, dataclasses.replace(search.spot, logs=logs))
     assert not climb._agree(arc, model)

@@ -1,6 +1,6 @@
 """Estimating means and covariances: least squares, maximum likelihood, mixtures."""
 
-from land.fitting.covariance_types import COVARIANCE_TYPES, CovarianceType
+from land.fitting.covariance import COVARIANCE_TYPES, CovarianceType
 from land.fitting.estimate import Estimate, Snapshot, Step
 from land.fitting.kmeans import Clusters, fit_kmeans, spread_centers
 from land.fitting.mixture import (

@@ -1,18 +1,24 @@
-"""The way up the ladder, the same for one distribution and for mixtures."""
+"""The way up the ladder, the same for one distribution and for mixtures.
+
+Fits keep their progress where everything else is computed anew anyway: on a new rung of
+the ladder, and every few steps. One that goes on from there takes the same steps, to
+the last digit, as one that was never interrupted.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land.fitting.estimate import Estimate
+from land.fitting.estimate import Component, Estimate, Step
 from land.fitting.fidelity import Fidelity
 from land.fitting.problem import FitProblem
-from land.fitting.progress import keep, restore
-from land.geodesics import LogMap
+from land.fitting.profile import renewed
 
 Array = NDArray[np.float64]
 State = dict[str, Any]
@@ -34,15 +40,14 @@ class Model(Protocol):
         """Its components."""
 
     @property
-    def shares(self) -> Sequence[Array]:
-        """Weights of the data in each of them."""
-
-    @property
     def objective(self) -> float:
         """Mean negative log likelihood."""
 
-    def objective_with(self, logs: Sequence[LogMap]) -> float:
-        """The same if these were the components' log maps of the data."""
+    def objective_of(self, components: Sequence[Component]) -> float:
+        """The same with these for its components."""
+
+    def record(self) -> None:
+        """Add a step to the problem's history."""
 
     def descend(self, steps: int, tol: float) -> int:
         """Take at most so many steps, and say how many."""
@@ -80,7 +85,7 @@ def climb(
     max_iter
         Largest number of steps on each rung.
     """
-    kept = restore(problem)
+    kept = _restore(problem)
     if kept is None:
         kept = {"state": search(), "rung": 0, "left": max_iter, "renewals": 0}
     state, left, renewals = kept["state"], kept["left"], kept["renewals"]
@@ -89,8 +94,10 @@ def climb(
         rng = np.random.default_rng([problem.seed, position])
         part, own, _ = problem.at(rung, weights, rng)
         while True:
-            keep(problem, state=state, rung=position, left=left, renewals=renewals)
+            _keep(problem, state=state, rung=position, left=left, renewals=renewals)
             model = model_on(part, own, state)
+            if left == max_iter:
+                model.record()
             left -= model.descend(min(left, STEPS_BETWEEN_CHECKPOINTS), rung.tol)
             state = model.state()
             if left <= 0 or (model.converged and _agree(part, model)):
@@ -107,5 +114,45 @@ def _agree(problem: FitProblem, model: Model) -> bool:
     """Whether geodesics to the data, computed anew, say the same about a model."""
     if problem.is_flat:
         return True
-    logs = problem.renewed_logs(model.estimates, model.shares)
-    return abs(model.objective_with(logs) - model.objective) <= _AGREE
+    anew = model.objective_of(renewed(problem, model.estimates))
+    return abs(anew - model.objective) <= _AGREE
+
+
+def _keep(problem: FitProblem, **state: Any) -> None:
+    """Tell whoever keeps the progress of a fit how it stands."""
+    if problem.save_progress is None:
+        return
+    problem.save_progress(
+        _plain(
+            {
+                "history": [asdict(step) for step in problem.history],
+                "work": asdict(problem.work),
+                "seconds": time.perf_counter() - problem.started,
+                **state,
+            }
+        )
+    )
+
+
+def _restore(problem: FitProblem) -> State | None:
+    """Put a problem back to where it was kept; return the state, if there is one."""
+    kept = problem.progress
+    if kept is None:
+        return None
+    problem.history[:] = [
+        Step(**step | {"means": np.asarray(step["means"])}) for step in kept["history"]
+    ]
+    problem.work.log_maps = kept["work"]["log_maps"]
+    problem.started = time.perf_counter() - kept["seconds"]
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    """Lists and numbers; the digits of a float survive both this and JSON."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return value

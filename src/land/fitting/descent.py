@@ -83,7 +83,6 @@ class Search:
     """One descending mean."""
 
     spot: Any
-    weights: Array
     radius: float
     model: LocalModel | None = None  # at the spot
     missing: Array | None = None  # second derivative that models lack, as it seems
@@ -92,9 +91,9 @@ class Search:
     promise: float = np.inf  # fall of the objective that it promises
     converged: bool = False
 
-    def renewed(self, spot: Spot, weights: Array) -> Search:
+    def renewed(self, spot: Spot) -> Search:
         """The search from a new evaluation of the same mean."""
-        return Search(spot, weights, self.radius, missing=self.missing)
+        return Search(spot, self.radius, missing=self.missing)
 
 
 class Objective(Protocol):

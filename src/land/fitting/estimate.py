@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from land.density.cover import Cover
-from land.density.nodes import LogConstant, Nodes
+from land.density.nodes import LogConstant, Nodes, invert
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
+
+# Data with less than this share of the largest weight need no new geodesics.
+_NEGLIGIBLE = 1e-6
 
 
 @dataclass
@@ -53,27 +57,47 @@ class Step:
     stage: str = "fit"
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean and covariance with everything that was computed for them.
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """A mean and covariance for weighted data, with the geodesics that are known.
 
-    `cover` has the quadrature points of the constant, `nodes` are those points as a
-    rule. In flat space the constant is known, and there are none.
+    Attributes
+    ----------
+    mean : ndarray of shape (D,)
+    covariance : ndarray of shape (D, D)
+    weights : ndarray of shape (N,)
+        Weights of the data, which sum to one.
+    logs : LogMap
+        Log maps of the data.
+    cover : Cover or None
+        Quadrature points of the constant, with their log maps. In flat space the
+        constant is known, and there are none.
     """
 
     mean: Array
     covariance: Array
-    precision: Array
-    objective: float
-    log_constant: LogConstant
+    weights: Array
     logs: LogMap
     cover: Cover | None = None
-    nodes: Nodes | None = None
+
+    @cached_property
+    def precision(self) -> Array:
+        """Inverse of the covariance."""
+        return invert(self.covariance)
 
     @property
     def n_failed(self) -> int:
         """Log maps of the data that did not converge."""
         return int(np.sum(~self.logs.converged))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate(Component):
+    """A component with its objective; `nodes` are those of its cover, as a rule."""
+
+    objective: float
+    log_constant: LogConstant
+    nodes: Nodes | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +107,11 @@ class Snapshot:
     estimates: list[Estimate]
     proportions: Array
     objective: float
+
+
+def matters(weights: Array) -> NDArray[np.bool_]:
+    """Which weights are not negligible."""
+    return np.asarray(weights > _NEGLIGIBLE * weights.max())
 
 
 def usable_tangents(logs: LogMap, weights: Array) -> tuple[Array, Array]:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.fitting.descent import LocalModel, Search, descend, first_radius
-from land.fitting.estimate import Estimate, usable_tangents
+from land.fitting.estimate import Component, Estimate, usable_tangents
 from land.fitting.fidelity import ladder
 from land.fitting.problem import FitProblem
+from land.fitting.profile import evaluate, second_moment
 from land.geodesics import LogMap
 from land.geodesics.equation import christoffel_symbols
 
@@ -28,8 +29,7 @@ def fit_least_squares(
 ) -> tuple[Estimate, bool]:
     """Intrinsic mean, and the covariance of the tangents; and whether it converged."""
     mean, logs, converged = intrinsic_mean(problem, weights, start, max_iter, tol, rng)
-    covariance = empirical_covariance(problem, weights, logs)
-    (estimate,) = problem.evaluate([mean], [covariance], [weights], [logs])
+    (estimate,) = evaluate(problem, [empirical(problem, mean, weights, logs)])
     problem.record(estimate.objective, [estimate])
     return estimate, converged
 
@@ -56,7 +56,7 @@ def intrinsic_mean(
         part, own, _ = problem.at(exact, weights, rng)
         variance = Variance(part, own)
         (spot,) = variance.evaluate([mean], [])
-        search = Search(spot, own, first_radius(problem.metric))
+        search = Search(spot, first_radius(problem.metric))
         descend(variance, [search], max_iter, tol, lambda spot: None)
         mean, converged = search.spot.mean, search.converged
     return mean, search.spot.logs, converged
@@ -157,8 +157,11 @@ def _positive(hessian: Array, unit: Array) -> Array:
     return np.asarray(root @ root.T)
 
 
-def empirical_covariance(problem: FitProblem, weights: Array, logs: LogMap) -> Array:
-    """Second moment of the tangents with the paper's 1 / (N - 1)."""
+def empirical(
+    problem: FitProblem, mean: Array, weights: Array, logs: LogMap
+) -> Component:
+    """A mean with the second moment of the tangents, with the paper's 1 / (N - 1)."""
     effective = 1.0 / float(np.sum(weights**2))
     correction = effective / max(effective - 1.0, 1.0)
-    return correction * problem.second_moment(logs, weights)
+    covariance = correction * second_moment(problem, logs, weights)
+    return Component(mean=mean, covariance=covariance, weights=weights, logs=logs)

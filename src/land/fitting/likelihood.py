@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from land.density.nodes import cholesky, invert, log_terms, model_shares
+from land.fitting.covariance import solve_precision
 from land.fitting.descent import LocalModel, Search, first_radius
-from land.fitting.estimate import Estimate
-from land.fitting.precision import solve_precision
+from land.fitting.estimate import Component, Estimate, matters
 from land.fitting.problem import FitProblem
+from land.fitting.profile import move, profile
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
@@ -48,41 +49,24 @@ class Likelihood:
     def __init__(self, problem: FitProblem) -> None:
         self.problem, self.metric = problem, problem.metric
 
-    def start(
-        self,
-        means: Sequence[Array],
-        weights: Sequence[Array],
-        covariances: Sequence[Array] | None = None,
-        radii: Sequence[float] | None = None,
-    ) -> list[Search]:
-        """Searches from means, everything computed anew."""
-        logs = self.problem.log_maps(means)
-        estimates = self.problem.profile(means, weights, logs, covariances)
-        return self.searches(estimates, weights, radii)
-
     def searches(
-        self,
-        estimates: Sequence[Estimate],
-        weights: Sequence[Array],
-        radii: Sequence[float] | None = None,
+        self, components: Sequence[Component], radii: Sequence[float] | None = None
     ) -> list[Search]:
-        """Searches from estimates."""
-        radii = radii or len(estimates) * [first_radius(self.metric)]
-        return [Search(*part) for part in zip(estimates, weights, radii, strict=True)]
+        """Searches that start from components."""
+        radii = radii or len(components) * [first_radius(self.metric)]
+        estimates = profile(self.problem, components)
+        return [Search(*part) for part in zip(estimates, radii, strict=True)]
 
     def evaluate(
         self, means: Sequence[Array], searches: Sequence[Search]
     ) -> list[Estimate]:
         """Values at means near those of the searches."""
-        weights = [search.weights for search in searches]
         old = [search.spot for search in searches]
-        logs, covers = self.problem.move(means, old, weights)
-        covariances = [each.covariance for each in old]
-        return self.problem.profile(means, weights, logs, covariances, covers)
+        return profile(self.problem, move(self.problem, means, old))
 
     def local_model(self, search: Search) -> LocalModel:
         """The objective at tangents that are linear in the step."""
-        return local_model(self.problem, search.spot, search.weights)
+        return local_model(self.problem, search.spot)
 
     def unit(self, spot: Estimate) -> Array:
         """The covariance."""
@@ -98,9 +82,9 @@ class Likelihood:
         return spot.log_constant.stderr <= worst
 
 
-def local_model(problem: FitProblem, estimate: Estimate, weights: Array) -> LocalModel:
+def local_model(problem: FitProblem, estimate: Estimate) -> LocalModel:
     """The change of the objective near an estimate, as a function of the step."""
-    data = _Tangents(estimate.logs, weights)
+    data = _Tangents(estimate.logs, estimate.weights)
     nodes = estimate.nodes
     around = None
     if estimate.cover is not None:
@@ -127,7 +111,7 @@ def local_model(problem: FitProblem, estimate: Estimate, weights: Array) -> Loca
     # A covariance that is kept within bounds is not the optimum, and has a gradient of
     # its own.
     origin, gradient = model(np.zeros(len(estimate.mean)))
-    error = mean_gradient(problem, estimate, weights) - gradient
+    error = mean_gradient(problem, estimate) - gradient
 
     def relative(step: Array) -> tuple[float, Array]:
         value, slope = model(step)
@@ -163,14 +147,14 @@ def _mean_pull(
     return np.asarray(pulls.reshape(-1) @ responses.reshape(-1, responses.shape[2]))
 
 
-def mean_gradient(problem: FitProblem, estimate: Estimate, weights: Array) -> Array:
+def mean_gradient(problem: FitProblem, estimate: Estimate) -> Array:
     """The gradient in the mean, the covariance held fixed, in coordinates.
 
     What derivatives of tangents do not tell comes from differences: in many dimensions,
     and for the paper's constant.
     """
     cover, nodes = estimate.cover, estimate.nodes
-    pull = _pull(problem, estimate, estimate.logs, problem.data, weights)
+    pull = _pull(problem, estimate, estimate.logs, problem.data, estimate.weights)
     if cover is None or nodes is None:
         return -pull
     if problem.law == "paper":
@@ -229,7 +213,7 @@ def _pull_by_differences(
     tensor = metric.tensor(mean)
     directions = logs.tangents @ precision @ np.linalg.inv(tensor)
     sizes = np.linalg.norm(np.linalg.solve(frame, directions.T), axis=0)
-    rows = np.flatnonzero(np.isfinite(sizes) & (sizes > 0.0) & problem.matter(weights))
+    rows = np.flatnonzero(np.isfinite(sizes) & (sizes > 0.0) & matters(weights))
     sizes, tangents = sizes[rows], logs.tangents[rows]
     steps = _DIFFERENCE * directions[rows] / sizes[:, None]
     momenta = []

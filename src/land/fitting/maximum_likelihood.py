@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from land.density.nodes import cholesky
 from land.fitting.climb import climb
 from land.fitting.descent import Search, descend
-from land.fitting.estimate import Estimate
+from land.fitting.estimate import Component, Estimate
 from land.fitting.fidelity import Fidelity, ladder
 from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
-from land.fitting.starts import cautious_objective, central_points, leaders
-from land.geodesics import LogMap
+from land.fitting.profile import assemble, components_at, verify
+from land.fitting.starts import central_points
 
 Array = NDArray[np.float64]
 
@@ -24,6 +25,8 @@ Array = NDArray[np.float64]
 # if they are not farther behind than this.
 _CANDIDATES, _COMPARED, _BEHIND = 3, 2, 0.1
 _SEARCH_STEPS = 4
+# Means that are so near each other, in standard deviations, are the same.
+_SAME = 0.3
 
 
 def fit_maximum_likelihood(
@@ -66,7 +69,7 @@ def fit_maximum_likelihood(
         max_iter,
     )
     final = replace(problem, tol=rungs[-1].map_tol)
-    (estimate,) = final.verify(model.estimates, [weights])
+    (estimate,) = verify(final, model.estimates)
     problem.record(estimate.objective, [estimate])
     return estimate, model.converged
 
@@ -83,46 +86,40 @@ class _Descent:
         covariances = state["covariances"]
         if covariances is not None:
             covariances = [np.asarray(each) for each in covariances]
-        shared = len(means) * [weights]
-        searches = self.likelihood.start(means, shared, covariances, state["radii"])
-        self.searches = leaders(searches, 1, np.inf)
+        parts = components_at(problem, means, len(means) * [weights], covariances)
+        searches = self.likelihood.searches(parts, state["radii"])
+        self.search = min(searches, key=_cautious_objective)
         self.converged = False
-        if not problem.history:
-            self.record(self.searches[0].spot)
 
     @property
     def estimates(self) -> list[Estimate]:
         """The distribution."""
-        return [self.searches[0].spot]
-
-    @property
-    def shares(self) -> list[Array]:
-        """Weights of the data."""
-        return [self.weights]
+        return [self.search.spot]
 
     @property
     def objective(self) -> float:
         """Mean negative log likelihood."""
-        return self.searches[0].spot.objective
+        return float(self.search.spot.objective)
 
-    def objective_with(self, logs: Sequence[LogMap]) -> float:
-        """The same if these were the log maps of the data."""
-        spot, (own,) = self.searches[0].spot, logs
-        parts = spot.mean, spot.covariance, self.weights, own, spot.cover
-        return self.problem.assemble(*parts).objective
+    def objective_of(self, components: Sequence[Component]) -> float:
+        """The same with these for the components."""
+        return assemble(self.problem, components[0]).objective
 
-    def record(self, spot: Estimate) -> None:
-        self.problem.record(spot.objective, [spot])
+    def record(self) -> None:
+        """Add a step to the problem's history."""
+        self.problem.record(self.objective, self.estimates)
 
     def descend(self, steps: int, tol: float) -> int:
         """Take at most so many steps, and say how many."""
-        taken = descend(self.likelihood, self.searches, steps, tol, self.record)
-        self.converged = self.searches[0].converged
+        taken = descend(
+            self.likelihood, [self.search], steps, tol, lambda _: self.record()
+        )
+        self.converged = self.search.converged
         return taken
 
     def state(self) -> dict[str, Any]:
         """What it takes to go on."""
-        return _state(self.searches)
+        return _state([self.search])
 
 
 def _state(searches: Sequence[Search]) -> dict[str, Any]:
@@ -154,7 +151,7 @@ def _search(
         means = [start]
     part, own, _ = problem.at(descent, weights, rng)
     likelihood = Likelihood(part)
-    searches = likelihood.start(means, len(means) * [own])
+    searches = likelihood.searches(components_at(part, means, len(means) * [own]))
     descend(
         likelihood,
         searches,
@@ -162,6 +159,31 @@ def _search(
         descent.tol,
         lambda spot: part.record(spot.objective, [spot]),
     )
-    best = leaders(searches, _COMPARED, _BEHIND)
-    part.check_gain(cautious_objective(best[0]), own)
+    best = _leaders(searches)
+    part.check_gain(_cautious_objective(best[0]), own)
     return _state(best)
+
+
+def _leaders(searches: Sequence[Search]) -> list[Search]:
+    """The best searches, one in each place, none far behind.
+
+    A constant that is not known well may be too small: its error counts.
+    """
+    ranked = sorted(searches, key=_cautious_objective)
+    chosen: list[Search] = []
+    for search in ranked:
+        behind = _cautious_objective(search) - _cautious_objective(ranked[0])
+        if behind <= _BEHIND and not any(_same_place(search, one) for one in chosen):
+            chosen.append(search)
+    return chosen[:_COMPARED]
+
+
+def _cautious_objective(search: Search) -> float:
+    """The objective if the constant were larger by its standard error."""
+    return float(search.spot.objective + search.spot.log_constant.stderr)
+
+
+def _same_place(one: Search, other: Search) -> bool:
+    factor = cholesky(other.spot.covariance)
+    shift = np.linalg.solve(factor, one.spot.mean - other.spot.mean)
+    return bool(np.linalg.norm(shift) < _SAME)

@@ -18,14 +18,15 @@ from scipy.special import logsumexp
 
 from land.density.nodes import invert, squared_lengths
 from land.fitting.climb import climb
-from land.fitting.descent import advance
-from land.fitting.estimate import Estimate, Snapshot
+from land.fitting.descent import Search, advance
+from land.fitting.estimate import Component, Estimate, Snapshot
 from land.fitting.fidelity import Fidelity, ladder
-from land.fitting.least_squares import empirical_covariance
+from land.fitting.least_squares import empirical
 from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
-from land.fitting.single import FitSettings, Init, fit_one
-from land.fitting.starts import central_points
+from land.fitting.profile import components_at, evaluate, profile, verify
+from land.fitting.single import FitSettings, fit_one
+from land.fitting.starts import Init, central_points
 from land.geodesics import LogMap
 
 Array = NDArray[np.float64]
@@ -128,7 +129,7 @@ def fit_mixture(
     )
     mixture = model.mixture
     final = replace(problem, tol=rungs[-1].map_tol)
-    verified = final.verify(mixture.estimates, model.shares)
+    verified = verify(final, mixture.estimates)
     mixture = _expect(weights, verified, mixture.proportions)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
     return mixture, model.converged
@@ -147,7 +148,8 @@ class _Mixture:
     ) -> None:
         self.problem, self.weights = problem, weights
         self.mixture = _expect(weights, estimates, proportions)
-        self.searches = Likelihood(problem).searches(estimates, self.shares, radii)
+        pairs = zip(self.mixture.estimates, radii, strict=True)
+        self.searches = [Search(*each) for each in pairs]
         self.converged = False
 
     @classmethod
@@ -167,11 +169,14 @@ class _Mixture:
         top = joint.max(axis=1, keepdims=True)
         near = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
         shares = _component_weights(weights, near)
-        estimates = problem.evaluate(means, covariances, shares, logs)
-        model = cls(problem, weights, estimates, proportions, state["radii"])
-        if not problem.history:
-            model.record()
-        return model
+        components = [
+            Component(mean=mean, covariance=covariance, weights=own, logs=log)
+            for mean, covariance, own, log in zip(
+                means, covariances, shares, logs, strict=True
+            )
+        ]
+        estimates = evaluate(problem, components)
+        return cls(problem, weights, estimates, proportions, state["radii"])
 
     @property
     def estimates(self) -> list[Estimate]:
@@ -179,20 +184,15 @@ class _Mixture:
         return self.mixture.estimates
 
     @property
-    def shares(self) -> list[Array]:
-        """Weights of the data in each of them."""
-        return _component_weights(self.weights, self.mixture.responsibilities)
-
-    @property
     def objective(self) -> float:
         """Mean negative log likelihood."""
         return self.mixture.objective
 
-    def objective_with(self, logs: Sequence[LogMap]) -> float:
-        """The same if these were the components' log maps of the data."""
-        pairs = zip(self.estimates, logs, strict=True)
-        renewed = [replace(each, logs=own) for each, own in pairs]
-        return _expect(self.weights, renewed, self.mixture.proportions).objective
+    def objective_of(self, components: Sequence[Component]) -> float:
+        """The same with these for its components."""
+        pairs = zip(self.estimates, components, strict=True)
+        estimates = [replace(each, logs=other.logs) for each, other in pairs]
+        return _expect(self.weights, estimates, self.mixture.proportions).objective
 
     def descend(self, steps: int, tol: float) -> int:
         """EM steps until one lowers the objective by less than `tol`; how many."""
@@ -213,18 +213,13 @@ class _Mixture:
         """
         weights, mixture = self.weights, self.mixture
         for _ in range(_SETTLING_STEPS):
-            shares = _component_weights(weights, mixture.responsibilities)
-            estimates = _maximise_covariances(self.problem, shares, mixture)
+            estimates = _maximise_covariances(self.problem, mixture)
             settled = _expect(weights, estimates, weights @ mixture.responsibilities)
             if mixture.objective - settled.objective < _SETTLED * tol:
                 break
             mixture = settled
-        self.searches = [
-            search.renewed(estimate, share)
-            for search, estimate, share in zip(
-                self.searches, estimates, shares, strict=True
-            )
-        ]
+        pairs = zip(self.searches, estimates, strict=True)
+        self.searches = [search.renewed(estimate) for search, estimate in pairs]
         starved = mixture.starved
         fed = [each for k, each in enumerate(self.searches) if k not in starved]
         advance(Likelihood(self.problem), fed, tol)
@@ -261,7 +256,7 @@ def _search(
     rough, own, rows = problem.at(descent, weights, rng)
     shares = _component_weights(own, guess[rows])
     means = [_first_mean(rough, share, ranking, rng) for share in shares]
-    searches = Likelihood(rough).start(means, shares)
+    searches = Likelihood(rough).searches(components_at(rough, means, shares))
     # Only within the clusters of the guess: few data are no place for EM, in which
     # components shrink to needles between them.
     for _ in range(_FIRST_STEPS):
@@ -292,11 +287,8 @@ def least_squares_mixture(
     """The baseline: clusters' empirical covariances, each with its constant."""
     hard = np.eye(len(means))[labels]
     shares = _component_weights(weights, hard)
-    covariances = [
-        empirical_covariance(problem, own, log)
-        for own, log in zip(shares, logs, strict=True)
-    ]
-    estimates = problem.evaluate(means, covariances, shares, logs)
+    parts = zip(means, shares, logs, strict=True)
+    estimates = evaluate(problem, [empirical(problem, *part) for part in parts])
     mixture = _expect(weights, estimates, weights @ hard)
     problem.record(mixture.objective, mixture.estimates, mixture.proportions)
     return mixture
@@ -337,19 +329,12 @@ def _joint(estimates: Sequence[Estimate], proportions: Array) -> Array:
 
 
 def _maximise_covariances(
-    problem: FitProblem, shares: Sequence[Array], mixture: MixtureEstimate
+    problem: FitProblem, mixture: MixtureEstimate
 ) -> list[Estimate]:
     """Best covariances for the current means; starved components stay as they are."""
-    fed = [k for k in range(len(shares)) if k not in mixture.starved]
-    old = [mixture.estimates[k] for k in fed]
-    solved = problem.profile(
-        [each.mean for each in old],
-        [shares[k] for k in fed],
-        [each.logs for each in old],
-        [each.covariance for each in old],
-        [each.cover for each in old if each.cover is not None] or None,
-    )
     estimates = list(mixture.estimates)
+    fed = [k for k in range(len(estimates)) if k not in mixture.starved]
+    solved = profile(problem, [estimates[k] for k in fed])
     for k, estimate in zip(fed, solved, strict=True):
         estimates[k] = estimate
     return estimates
@@ -358,7 +343,7 @@ def _maximise_covariances(
 def _expect(
     weights: Array, estimates: list[Estimate], proportions: Array
 ) -> MixtureEstimate:
-    """The E-step."""
+    """The E-step; components get the weights of the data that it finds."""
     joint = _joint(estimates, proportions)
     total = logsumexp(joint, axis=1)
     reached = np.isfinite(total)
@@ -367,8 +352,10 @@ def _expect(
     )
     responsibilities = np.where(reached[:, None], np.exp(spread), 1.0 / len(estimates))
     used = np.where(reached, weights, 0.0)
+    shares = _component_weights(weights, responsibilities)
+    pairs = zip(estimates, shares, strict=True)
     return MixtureEstimate(
-        estimates=estimates,
+        estimates=[replace(each, weights=own) for each, own in pairs],
         proportions=proportions,
         responsibilities=responsibilities,
         objective=-float(used @ np.where(reached, total, 0.0) / used.sum()),

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from land.density.constant import monte_carlo_nodes
 from land.density.nodes import cholesky, invert, model_shares
-from land.fitting.estimate import Estimate
+from land.fitting.estimate import Component, Estimate
 from land.fitting.problem import FitProblem
+from land.fitting.profile import assemble, evaluate, second_moment
 from land.geodesics import LogMap, exp_map
 
 Array = NDArray[np.float64]
@@ -41,7 +42,10 @@ def fit_as_in_paper(
             problem.law,
             problem.tol,
         )
-        return problem.assemble(mean, covariance, weights, logs, nodes=nodes)
+        component = Component(
+            mean=mean, covariance=covariance, weights=weights, logs=logs
+        )
+        return assemble(problem, component, nodes)
 
     factor = cholesky(start.precision).T
     current = sampled(start.mean, factor, start.logs)
@@ -61,7 +65,7 @@ def fit_as_in_paper(
         shares = model_shares(middle.nodes, middle.precision)
         modelled = (shares[:, None] * middle.nodes.tangents).T @ middle.nodes.tangents
         modelled = problem.covariance_type.restrict(modelled)
-        gradient = factor @ (problem.second_moment(logs, weights) - modelled)  # Eq. 12
+        gradient = factor @ (second_moment(problem, logs, weights) - modelled)  # Eq. 12
         factor = factor - factor_step * gradient
         current = sampled(mean, factor, logs)
         factor_step *= _GROW if current.objective < middle.objective else _SHRINK
@@ -70,8 +74,6 @@ def fit_as_in_paper(
             converged = True
             break
     # The accurate constant makes the objective comparable to other optimizers'.
-    (estimate,) = problem.evaluate(
-        [current.mean], [current.covariance], [weights], [current.logs]
-    )
+    (estimate,) = evaluate(problem, [current])
     problem.record(estimate.objective, [estimate])
     return estimate, converged

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from land.fitting.least_squares import intrinsic_mean
 from land.fitting.problem import FitProblem
-from land.fitting.single import first_mean
+from land.fitting.starts import first_mean
 from land.geodesics import LogMap, exp_map
 from land.metrics import Metric
 

@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land.fitting.estimate import Estimate
-from land.fitting.fidelity import ladder
 from land.fitting.least_squares import fit_least_squares
 from land.fitting.maximum_likelihood import fit_maximum_likelihood
 from land.fitting.paper import fit_as_in_paper
 from land.fitting.problem import FitProblem
-from land.fitting.starts import central_points
+from land.fitting.starts import Init, first_mean
 
 Array = NDArray[np.float64]
 Method = Literal["ml", "least_squares"]
 Optimizer = Literal["auto", "paper"]
-Init = Literal["least_squares", "random"]
 
 
 @dataclass(frozen=True)
@@ -76,18 +74,3 @@ def fit_one(
     steps = settings.max_iter if by_rule else 0
     estimate, _ = fit_least_squares(problem, weights, start, steps, settings.tol, rng)
     return fit_as_in_paper(problem, weights, estimate, settings.max_iter, settings.tol)
-
-
-def first_mean(
-    problem: FitProblem, weights: Array, init: Init | Array, rng: np.random.Generator
-) -> Array:
-    """Where to start: the mean given, a random datum, or a central one."""
-    if not isinstance(init, str):
-        return init
-    if init == "random":
-        chances = weights / weights.sum()
-        return np.asarray(problem.data[rng.choice(len(problem.data), p=chances)])
-    n_rows = int(np.sum(weights > 0.0))
-    ranking = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, 1.0)[0]
-    part, own, _ = problem.at(ranking, weights, rng)
-    return np.asarray(central_points(part.metric, part.data, own, 1)[0])

@@ -6,24 +6,23 @@ point far from the others is a candidate. Most data have one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.nodes import cholesky
-from land.fitting.descent import Search
+from land.fitting.fidelity import ladder
+from land.fitting.problem import FitProblem
 from land.geodesics.graph import graph_distances
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
+Init = Literal["least_squares", "random"]
 
 # Candidates have a variance of at most so many times the smallest, and are this far
 # from each other, in units of its root. Around one centre, the variance has doubled at
 # a distance of one.
 _MOST_VARIANCE, _APART = 1.5, 0.7
-# Means that are so near each other, in standard deviations, are the same.
-_SAME = 0.3
 
 
 def central_points(metric: Metric, points: Array, weights: Array, count: int) -> Array:
@@ -42,26 +41,16 @@ def central_points(metric: Metric, points: Array, weights: Array, count: int) ->
     return points[chosen[:count]]
 
 
-def leaders(searches: Sequence[Search], count: int, margin: float) -> list[Search]:
-    """The best searches, at most so many, one in each place, none far behind.
-
-    A constant that is not known well may be too small: its error counts.
-    """
-    ranked = sorted(searches, key=cautious_objective)
-    chosen: list[Search] = []
-    for search in ranked:
-        behind = cautious_objective(search) - cautious_objective(ranked[0])
-        if behind <= margin and not any(_same_place(search, one) for one in chosen):
-            chosen.append(search)
-    return chosen[:count]
-
-
-def cautious_objective(search: Search) -> float:
-    """The objective if the constant were larger by its standard error."""
-    return float(search.spot.objective + search.spot.log_constant.stderr)
-
-
-def _same_place(one: Search, other: Search) -> bool:
-    factor = cholesky(other.spot.covariance)
-    shift = np.linalg.solve(factor, one.spot.mean - other.spot.mean)
-    return bool(np.linalg.norm(shift) < _SAME)
+def first_mean(
+    problem: FitProblem, weights: Array, init: Init | Array, rng: np.random.Generator
+) -> Array:
+    """Where to start: the mean given, a random datum, or a central one."""
+    if not isinstance(init, str):
+        return init
+    if init == "random":
+        chances = weights / weights.sum()
+        return np.asarray(problem.data[rng.choice(len(problem.data), p=chances)])
+    n_rows = int(np.sum(weights > 0.0))
+    ranking = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, 1.0)[0]
+    part, own, _ = problem.at(ranking, weights, rng)
+    return np.asarray(central_points(part.metric, part.data, own, 1)[0])

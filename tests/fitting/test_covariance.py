@@ -1,10 +1,13 @@
 """Types of covariances as linear spaces, and the precision step within them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import land
 from land.fitting import COVARIANCE_TYPES, FitProblem
+from land.fitting.profile import components_at, evaluate, profile, verify
 from land.metrics import LocalDiagonalMetric
 
 SIZES = {"full": 10, "diag": 4, "spherical": 1}
@@ -41,40 +44,40 @@ def profiled(request):
     kind = COVARIANCE_TYPES[request.param]
     settings = {"covariance_type": kind, "n_samples": 3000, "tail": 1e-5}
     problem = FitProblem(metric, data, **settings)
-    (estimate,) = problem.profile([MEAN], [weights], problem.log_maps([MEAN]))
-    return problem, weights, estimate
+    (estimate,) = profile(problem, components_at(problem, [MEAN], [weights]))
+    return problem, estimate
 
 
 def test_profiled_covariances_are_members(profiled):
-    problem, _, estimate = profiled
+    problem, estimate = profiled
     for matrix in (estimate.covariance, estimate.precision):
         np.testing.assert_array_equal(problem.covariance_type.restrict(matrix), matrix)
 
 
 def test_no_member_nearby_has_a_lower_objective(profiled):
-    problem, weights, best = profiled
+    problem, best = profiled
     kind = problem.covariance_type
-    covariances = []
+    neighbours = []
     for row in np.eye(kind.n_entries(2)):
         for size in (0.1, -0.1):
             step = kind.matrix(size * row, 2)
             factor = np.linalg.cholesky(best.covariance)
-            covariances.append(factor @ (np.eye(2) + step) @ factor.T)
-    n = len(covariances)
-    others = problem.evaluate(n * [MEAN], covariances, n * [weights], n * [best.logs])
+            covariance = factor @ (np.eye(2) + step) @ factor.T
+            neighbours.append(replace(best, covariance=covariance))
     # Second order in the step: curvatures are of order one.
+    others = evaluate(problem, neighbours)
     rises = [other.objective - best.objective for other in others]
     assert min(rises) > 1e-4
 
 
 def test_objective_is_that_of_the_public_constant(profiled):
     """The objective from log maps and `log_constant`, without a restricted moment."""
-    problem, weights, rough = profiled
-    (best,) = problem.verify([rough], [weights])
+    problem, rough = profiled
+    (best,) = verify(problem, [rough])
     constant = land.log_constant(
         problem.metric, MEAN, best.covariance, random_state=0, n_samples=6000
     )
     tangents = land.log_map(problem.metric, MEAN, problem.data).tangents
     forms = np.einsum("ni,ij,nj->n", tangents, best.precision, tangents)
-    truth = 0.5 * weights @ forms + constant.value
+    truth = 0.5 * best.weights @ forms + constant.value
     assert best.objective == pytest.approx(truth, abs=1e-3)
