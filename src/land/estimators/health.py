@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from land.fitting import FitProblem, NotWorthwhileError, Snapshot, Step, log_densities
 from land.fitting.estimate import Work, usable_tangents
-from land.fitting.mixture import log_joint
 from land.metrics import EuclideanMetric
 
 Array = NDArray[np.float64]
@@ -127,8 +125,7 @@ def _components(
     outcome: Outcome, problem: FitProblem, weights: Array
 ) -> Iterator[Finding]:
     """Components with few data, or with a mean that is not among its data."""
-    shares = weights[:, None] * _responsibilities(outcome.snapshot)
-    rows = int(np.sum(weights > 0.0)) * shares.sum(axis=0)
+    rows = int(np.sum(weights > 0.0)) * outcome.snapshot.proportions
     dim = problem.metric.dim
     parameters = dim + problem.covariance_type.n_entries(dim)
     for k, estimate in enumerate(outcome.snapshot.estimates):
@@ -141,26 +138,13 @@ def _components(
                 None,
             )
             continue
-        distance = _off_centre(*usable_tangents(estimate.logs, shares[:, k]))
+        distance = _off_centre(*usable_tangents(estimate.logs, estimate.weights))
         if distance > 1.0:  # most of the data lie to one side
             yield (
                 f"the mean of component {k} is {distance:.1f} standard deviations off "
                 "the centre of its data; try a larger sigma or rho, or more components",
                 None,
             )
-
-
-def _responsibilities(model: Snapshot) -> Array:
-    parts = model.estimates
-    joint = log_joint(
-        [each.logs.tangents for each in parts],
-        [each.precision for each in parts],
-        [each.log_constant.value for each in parts],
-        model.proportions,
-    )
-    # A row that no component reaches belongs to none.
-    reached = np.isfinite(joint).any(axis=1, keepdims=True)
-    return np.where(reached, softmax(np.where(reached, joint, 0.0), axis=1), 0.0)
 
 
 def _off_centre(tangents: Array, weights: Array) -> float:
