@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
@@ -142,23 +142,22 @@ def fingerprint(
     return joblib.hash([version("land"), name, parameters, data, weights, values])
 
 
-def check_callbacks(callback: Any) -> tuple[list[Callback], Checkpoint | None]:
-    """Callbacks of a fit as a list, and the checkpoint among them."""
-    if callback is None:
-        return [], None
-    found = list(callback) if isinstance(callback, (list, tuple)) else [callback]
-    if not all(callable(each) for each in found):
+def heard(
+    callback: Any, verbose: Any, name: str
+) -> tuple[Callback | None, Checkpoint | None]:
+    """One function that calls all callbacks of a fit, and the checkpoint among them.
+
+    It reports each step if `verbose`.
+    """
+    given = list(callback) if isinstance(callback, (list, tuple)) else [callback]
+    calls = [] if callback is None else given
+    if not all(callable(each) for each in calls):
         raise ValueError(
             f"callback must be callable, a list of callables or None, got {callback!r}"
         )
-    checkpoints = [each for each in found if isinstance(each, Checkpoint)]
+    checkpoints = [each for each in calls if isinstance(each, Checkpoint)]
     if len(checkpoints) > 1:
         raise ValueError(f"callback must have one checkpoint, got {len(checkpoints)}")
-    return found, checkpoints[0] if checkpoints else None
-
-
-def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback | None:
-    """One function that calls all of them, and reports each step if `verbose`."""
 
     def call(step: Step) -> None:
         if verbose:
@@ -167,10 +166,10 @@ def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback 
                 f"objective {step.objective:.5f}  {step.n_log_maps} log maps  "
                 f"{step.seconds:.1f} s"
             )
-        for each in callbacks:
+        for each in calls:
             each(step)
 
-    return call if callbacks or verbose else None
+    return call if calls or verbose else None, next(iter(checkpoints), None)
 
 
 def tell(line: str) -> None:

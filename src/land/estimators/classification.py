@@ -17,6 +17,7 @@ from land.density import log_constant
 from land.density.nodes import invert
 from land.estimators.base import RiemannianEstimator, draw_integers
 from land.estimators.density import LAND
+from land.estimators.scoring import log_joint, log_shares
 from land.fitting import normal_frame
 
 Array = NDArray[np.float64]
@@ -119,11 +120,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         A class that no geodesic reaches is left out, with a warning. Where none is
         reached they are those of the priors.
         """
-        joint = self._log_joint(X)
-        total = logsumexp(joint, axis=1, keepdims=True)
-        reached = np.isfinite(total)
-        known = joint - np.where(reached, total, 0.0)
-        return np.where(reached, known, self._log_priors)
+        return log_shares(self._log_joint(X), log_joint(np.zeros(1), self.priors_))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Log of prior times density, (n, n_classes).
@@ -167,18 +164,12 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
     def _parts(self) -> int:
         return len(self.classes_)
 
-    @property
-    def _log_priors(self) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.log(self.priors_)
-
     def _log_joint(self, X: ArrayLike) -> Array:
         """Log of prior times density, (n, n_classes); no density if not reached."""
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         scores = [each.score_samples(points) for each in self.distributions_]
-        densities = np.stack(scores, axis=1)
-        return np.where(np.isnan(densities), -np.inf, densities) + self._log_priors
+        return log_joint(np.stack(scores, axis=1), self.priors_)
 
 
 def _share_covariance(models: list[LAND], shares: Array) -> None:

@@ -32,12 +32,13 @@ from land.estimators.base import (
     draw_integers,
     is_learned,
 )
-from land.estimators.callbacks import check_callbacks, combine
+from land.estimators.callbacks import heard
 from land.estimators.health import WORTHWHILE, Outcome, attempt, findings
 from land.estimators.held_out import learn
 from land.estimators.scoring import (
     Component,
     component_log_densities,
+    log_joint,
     tangents_at,
     warn_about_points,
 )
@@ -96,7 +97,8 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             return self._fit_learned(X, sample_weight)
         optimizer: Any = getattr(self, "optimizer", "auto")
         settings = FitSettings(self.method, optimizer, self.max_iter, self.tol)
-        callbacks, checkpoint = check_callbacks(self.callback)
+        name = type(self).__name__
+        callback, checkpoint = heard(self.callback, self.verbose, name)
         if checkpoint is not None and getattr(self, "n_init", 1) > 1:
             raise ValueError(
                 "a checkpoint needs n_init=1; fit once for each random_state instead"
@@ -108,7 +110,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
             law=self._law,
             covariance_type=COVARIANCE_TYPES[self.covariance_type],
             n_samples=self.n_samples,
-            callback=combine(callbacks, self.verbose, type(self).__name__),
+            callback=callback,
         )
         outcome = self._fit_metric(problem, weights, settings, rng)
         if checkpoint is not None and not outcome.interrupted:
@@ -276,9 +278,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
 
     def _weighted(self, densities: Array) -> Array:
         """Log of weight times density; no density where a geodesic failed."""
-        with np.errstate(divide="ignore"):
-            log_weights = np.log([each.weight for each in self._components()])
-        return np.where(np.isnan(densities), -np.inf, densities) + log_weights
+        return log_joint(densities, [each.weight for each in self._components()])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -15,7 +15,13 @@ from sklearn.mixture import GaussianMixture
 from land.estimators.base import check_init, check_parts
 from land.estimators.density import LEFT_OUT, RiemannianDensity
 from land.estimators.health import Outcome, attempt
-from land.estimators.scoring import Component, runs_here, spread, warn_about_points
+from land.estimators.scoring import (
+    Component,
+    log_shares,
+    runs_here,
+    spread,
+    warn_about_points,
+)
 from land.fitting import (
     FitProblem,
     FitSettings,
@@ -113,12 +119,8 @@ class LANDMixture(RiemannianDensity):
         With ``volume="paper"`` they weigh densities with respect to the metric's
         volume, as EM does.
         """
-        joint = self._log_joint(X)
-        top = joint.max(axis=1, keepdims=True)
         # A row that no component reaches belongs to all alike.
-        shares = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
-        shares = np.where(np.isfinite(top), shares, 1.0)
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return np.exp(log_shares(self._log_joint(X), -np.log(self.n_components)))
 
     def _run(self, problem, weights, settings, rng) -> Outcome:
         n, dim = problem.data.shape

@@ -26,6 +26,7 @@ from joblib import (  # type: ignore[import-untyped]
     wrap_non_picklable_objects,
 )
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
 from land._validation import check_points, check_positive
@@ -90,6 +91,19 @@ def component_log_densities(
         model = metric, mean, precision, log_constant
         columns.append(log_density(*model, points, logs, law, measure))
     return np.stack(columns, axis=1)
+
+
+def log_joint(densities: Array, weights: Any) -> Array:
+    """Log of weight times density, (n, K); no density where a geodesic failed."""
+    with np.errstate(divide="ignore"):
+        return np.where(np.isnan(densities), -np.inf, densities) + np.log(weights)
+
+
+def log_shares(joint: Array, otherwise: Any) -> Array:
+    """Log of each one's share of the sum, (n, K); `otherwise` where none is reached."""
+    total = logsumexp(joint, axis=1, keepdims=True)
+    reached = np.isfinite(total)
+    return np.where(reached, joint - np.where(reached, total, 0.0), otherwise)
 
 
 def pairwise_distances(
