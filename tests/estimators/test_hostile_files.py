@@ -12,18 +12,6 @@ import land
 from land.estimators.files import read_archive, write_archive
 
 
-@pytest.fixture(scope="module")
-def arc_model(smooth_model):
-    """Any model serves; this one is quick."""
-    return smooth_model
-
-
-@pytest.fixture
-def file(arc_model, tmp_path):
-    arc_model.save(tmp_path / "model.land")
-    return tmp_path / "model.land"
-
-
 def rewrite(file, change):
     """Change header and arrays of a file, as someone with bad intentions would."""
     header, arrays = read_archive(file)

@@ -157,9 +157,9 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
     is the harmonic mean of precision :math:`n_{ck} / n_k` and recall
     :math:`n_{ck} / n_c`.
 
-    It is 1 if and only if clusters and classes are the same groups, whatever their
-    names. The two arguments cannot be exchanged. The value is not corrected for chance:
-    a single cluster reaches 2/3 for two classes of the same size.
+    It is 1 if and only if clusters and classes are the same groups. The two arguments
+    cannot be exchanged. The value is not corrected for chance: a single cluster reaches
+    2/3 for two classes of the same size.
 
     Parameters
     ----------

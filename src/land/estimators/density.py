@@ -315,13 +315,11 @@ class LAND(RiemannianDensity):
         paper defines it; ``"paper"`` leaves out ``|det DExp|``, as the paper does on
         the way, see `land.log_constant`.
     reference : {"lebesgue", "riemannian"}
-        What ``exp(-q(x)) / C`` is the density of, with half the squared Mahalanobis
-        length q of Log(x): dx, or the metric's volume as in the paper. The latter is
+        What the density is one of: dx, or the metric's volume as in the paper, which is
         small where data are many, so that it puts mass beside them. ``volume="paper"``
         is always with respect to the metric's volume.
     covariance_type : {"full", "diag", "spherical"}
-        Which covariances are allowed, in tangent coordinates at the mean. Fewer
-        parameters suit more dimensions.
+        Which covariances are allowed, in tangent coordinates at the mean.
     init : {"least_squares", "random"} or array_like of shape (D,)
         Where to start: the best of central points of the data; a random row, or a given
         mean.
@@ -339,9 +337,9 @@ class LAND(RiemannianDensity):
     callback : callable, list of callables or None
         Called with a `Step` after every step, see `land.callbacks`.
     n_jobs : int or None
-        Number of processes that score points, in chunks of up to 4096 rows; the fit
-        itself is one process. -1 is one on each core; None is one, or what
-        `joblib.parallel_config` says. Results do not depend on it.
+        Number of processes that score points, in chunks; the fit itself is one process.
+        -1 is one on each core; None is one, or what `joblib.parallel_config` says.
+        Results do not depend on it.
 
     Attributes
     ----------
@@ -364,17 +362,15 @@ class LAND(RiemannianDensity):
     sigma_, rho_ : float
         The values of a learned metric; infinite if the flat one was kept.
     geometry_gain_ : float
-        Mean log density of the training data with the curved metric, less that with the
-        flat one, which is an ordinary normal distribution. Below 0.05 the flat one is
-        kept. Of held-out rows, if sigma or rho were learned; NaN if the metrics were
-        not compared.
+        Mean log density of the training data, or of held-out rows if sigma or rho were
+        learned, less that with the flat metric, an ordinary normal distribution. Below
+        0.05 the flat one is kept. NaN if the metrics were not compared.
     learning_ : list of dict
-        Candidates that were tried to learn `sigma` and `rho`: their values, the mean
-        log density ``score`` of held-out rows, by how much it is ``behind`` the best
-        one, the standard error ``stderr`` of that difference, ``seconds``, and the
-        ``error`` of one that failed. Of those that are behind by less than the standard
-        error the smoothest is ``chosen``. Weights have no part in it. Only if something
-        was learned; files do not keep it.
+        Candidates for a learned `sigma` and `rho`: their values, the mean log density
+        ``score`` of held-out rows, by how much it is ``behind`` the best one, the
+        standard error ``stderr`` of that, ``seconds``, and the ``error`` of one that
+        failed. Of those behind by less than the standard error the smoothest is
+        ``chosen``. Weights have no part in it, and files do not keep it.
     health_ : list of str
         What did not go well, each with what to do about it; empty if all is well.
     n_features_in_, feature_names_in_ : int, ndarray of str

@@ -107,15 +107,13 @@ def save(model: Any, path: PathLike, extra: Mapping[str, Any] | None = None) -> 
 
 
 def load(path: PathLike, *, metric: Metric | None = None) -> Any:
-    """Read a model from a file that `save` has written.
-
-    Nothing in the file is executed; damaged files are refused. A model of
-    ``land fit --standardize`` comes back as a `Standardized` one.
+    """Read a model from a file that `save` has written; execute nothing in it.
 
     The model scores, predicts and samples as the one that was saved, bit for bit. Its
     `random_state` is None if it was not an integer, and it has no `callback` and no
-    `n_jobs`. A file that is no model file, is damaged, or needs another metric is a
-    `ModelFileError`, which is a ValueError.
+    `n_jobs`. One of ``land fit --standardize`` is a `Standardized` model. A file that
+    is no model file, is damaged, or needs another metric is a `ModelFileError`, which
+    is a ValueError.
 
     Parameters
     ----------

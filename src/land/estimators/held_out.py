@@ -88,19 +88,6 @@ class Learned(NamedTuple):
     table: list[dict[str, Any]]
 
 
-class _Candidate(NamedTuple):
-    """Log densities of all rows, held out, or an error."""
-
-    values: Array | None
-    seconds: float
-    error: str
-
-    @property
-    def score(self) -> float:
-        """Mean log density of held-out rows; minus infinity if a fit failed."""
-        return -math.inf if self.values is None else float(np.mean(self.values))
-
-
 def learn(estimator: Any, data: Array, seed: int) -> Learned:
     """Sigma and rho with which held-out rows have the largest log density.
 
@@ -121,18 +108,22 @@ def learn(estimator: Any, data: Array, seed: int) -> Learned:
     except KeyboardInterrupt:
         if not search.found:
             raise
-    return search.outcome(data)
+    return search.outcome()
 
 
 class _Search:
-    """Candidates that were tried, by their places."""
+    """Candidates that were tried, by their places, and log densities of held-out rows.
+
+    `data` are all rows; candidates are compared on a sample of them.
+    """
 
     def __init__(self, estimator: Any, data: Array, seed: int) -> None:
         order = np.random.default_rng(seed).permutation(len(data))
-        self.data = data[order[:_ROWS]]
-        self.folds = list(KFold(_FOLDS).split(self.data))
+        self.data, self.sample = data, data[order[:_ROWS]]
+        self.folds = list(KFold(_FOLDS).split(self.sample))
         self.estimator, self.seed = estimator, seed
-        self.found: dict[Place, _Candidate] = {}
+        self.found: dict[Place, dict[str, Any]] = {}
+        self.values: dict[Place, Array] = {}
 
     def run(self) -> None:
         """Try candidates until none is better, or enough were tried."""
@@ -160,33 +151,38 @@ class _Search:
         return None
 
     def score(self, place: Place) -> float:
-        """Mean log density of held-out rows with a candidate."""
+        """Mean log density of held-out rows; minus infinity if a fit failed."""
         if place not in self.found:
             start = time.perf_counter()
-            values, error = None, ""
+            score, error = -math.inf, ""
             try:
-                values = self._held_out(place)
+                self.values[place] = self._held_out(place)
+                score = float(np.mean(self.values[place]))
             except Exception as problem:
                 error = f"{type(problem).__name__}: {problem}"
-            seconds = time.perf_counter() - start
-            self.found[place] = _Candidate(values, seconds, error)
+            row = {"sigma": math.inf, "rho": math.inf}
+            if place != _FLAT:
+                row = self._parameters(place, self.data)
+            row |= {"score": score, "behind": math.inf, "stderr": math.nan}
+            row |= {"chosen": False, "seconds": time.perf_counter() - start}
+            self.found[place] = row | {"error": error}
             if self.estimator.verbose:
                 self._report(place)
-        return self.found[place].score
+        return self.found[place]["score"]
 
     def _held_out(self, place: Place) -> Array:
         """Log densities of all rows, held out."""
-        values = np.empty(len(self.data))
+        values = np.empty(len(self.sample))
         # Candidates differ by more than a rough fit leaves open.
         rough = {"tol": _TOL, "max_iter": 10, "callback": None, "verbose": 0}
         rough["n_samples"] = min(self.estimator.n_samples, 1000)
         model = clone(self.estimator).set_params(**rough, random_state=self.seed)
         for fitted, held_out in self.folds:
-            rows = self.data[fitted]
+            rows = self.sample[fitted]
             model.set_params(**self._parameters(place, rows))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                values[held_out] = try_out(model, rows, self.data[held_out]).values
+                values[held_out] = try_out(model, rows, self.sample[held_out]).values
         lost = int(np.sum(~np.isfinite(values)))
         if lost:
             raise ValueError(f"{lost} of {len(values)} rows have no density")
@@ -207,37 +203,26 @@ class _Search:
             rho *= math.exp(place[1])
         return {"sigma": sigma, "rho": rho}
 
-    def outcome(self, data: Array) -> Learned:
+    def outcome(self) -> Learned:
         """The smoothest candidate within a standard error of the best."""
-        best = max(self.found.values(), key=lambda each: each.score).values
-        table: dict[Place, dict[str, Any]] = {}
-        for place, own in self.found.items():
-            behind, stderr = math.inf, math.nan
-            if own.values is not None and best is not None:
-                behind, stderr = mean_and_error(best - own.values)
-            used = {"sigma": math.inf, "rho": math.inf}
-            if place != _FLAT:
-                used = self._parameters(place, data)
-            table[place] = used | {
-                "score": own.score,
-                "behind": behind,
-                "stderr": stderr,
-                "chosen": False,
-                "seconds": own.seconds,
-                "error": own.error,
-            }
-        near = [each for each, row in table.items() if row["behind"] <= row["stderr"]]
+        best = max(self.values, key=lambda place: self.found[place]["score"])
+        for place, values in self.values.items():
+            gap = mean_and_error(self.values[best] - values)
+            self.found[place] |= zip(("behind", "stderr"), gap, strict=True)
+        rows = self.found.items()
+        near = [place for place, row in rows if row["behind"] <= row["stderr"]]
         chosen = max(near, key=lambda place: (place[1], place[0]))
-        table[chosen]["chosen"] = True
-        gain = self.found[chosen].score - self.found[_FLAT].score
-        return Learned(self._parameters(chosen, data), gain, list(table.values()))
+        self.found[chosen]["chosen"] = True
+        gain = self.found[chosen]["score"] - self.found[_FLAT]["score"]
+        parameters = self._parameters(chosen, self.data)
+        return Learned(parameters, gain, list(self.found.values()))
 
     def _report(self, place: Place) -> None:
-        own, (sigma, rho) = self.found[place], np.exp(place)
+        row, (sigma, rho) = self.found[place], np.exp(place)
         what = f"automatic sigma x {sigma:.2g}, rho x {rho:.2g}"
         what = "flat metric" if place == _FLAT else what
-        outcome = own.error or f"held-out log density {own.score:.4f}"
-        tell(f"learn: {len(self.found)}  {what}  {outcome}  {own.seconds:.1f} s")
+        outcome = row["error"] or f"held-out log density {row['score']:.4f}"
+        tell(f"learn: {len(self.found)}  {what}  {outcome}  {row['seconds']:.1f} s")
 
 
 # A model beside ordinary densities.
