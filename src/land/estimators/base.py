@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,8 +76,10 @@ class RiemannianEstimator(BaseEstimator):
         """
         files.save(self, path, extra)
 
-    # What sigma and rho may be, beside numbers.
-    _words: ClassVar[tuple[str, ...]] = ("auto",)
+    @property
+    def _words(self) -> tuple[str, ...]:
+        """What sigma and rho may be, beside numbers."""
+        return ("auto",)
 
     def _check_parameters(self) -> None:
         """Refuse words and numbers that make no sense, before any work."""

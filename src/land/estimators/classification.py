@@ -161,6 +161,10 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         return priors
 
     @property
+    def _words(self) -> tuple[str, ...]:
+        return ("auto",) if self.covariance == "shared" else ("auto", "learn")
+
+    @property
     def _parts(self) -> int:
         return len(self.classes_)
 

@@ -82,7 +82,9 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
     verbose: int = 0
     callback: Any = None
 
-    _words = ("auto", "learn")
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return ("auto", "learn")
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to the rows of `X`, (N, D); `y` is ignored.
