@@ -293,8 +293,7 @@ def _check_geodesics(metric: Metric, data: Array) -> None:
         return
     rows = np.random.default_rng(0).permutation(len(data))[:32]
     middle = np.argmin(np.sum((data - np.median(data, axis=0)) ** 2, axis=1))
-    logs = log_map(metric, data[middle], data[rows], tol=1e-3, max_iter=100)
-    lost = int(np.sum(~logs.converged))
+    lost = int(np.sum(~log_map(metric, data[middle], data[rows]).converged))
     if 3 * lost > len(rows):
         raise ValueError(
             "metric must be smooth at the scale of the distances between rows, and not "

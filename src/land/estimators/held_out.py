@@ -61,7 +61,7 @@ def mean_and_error(values: Array) -> tuple[float, float]:
 # carry over between data of different size. The flat metric is always a candidate.
 
 # Logarithms of sigma and rho in units of the automatic values.
-Place = tuple[float, float]
+Place = tuple[float, ...]
 
 _FLAT: Place = (math.inf, math.inf)
 # Rows on which candidates are compared at most; parts of them, each held out once.
@@ -142,11 +142,11 @@ class _Search:
 
     def _ascent(self, place: Array, directions: list[Array], steps: Array) -> Any:
         """The first direction in which a step is better, if there is one."""
-        least = self.score((*place,)) + _TOL
+        least = self.score(tuple(place)) + _TOL
         for direction in directions:
             if len(self.found) > _TRIALS:  # and the flat one
                 return None
-            if self.score((*(place + direction * steps),)) > least:
+            if self.score(tuple(place + direction * steps)) > least:
                 return direction
         return None
 
@@ -173,10 +173,8 @@ class _Search:
     def _held_out(self, place: Place) -> Array:
         """Log densities of all rows, held out."""
         values = np.empty(len(self.sample))
-        # Candidates differ by more than a rough fit leaves open.
-        rough = {"tol": _TOL, "max_iter": 10, "callback": None, "verbose": 0}
-        rough["n_samples"] = min(self.estimator.n_samples, 1000)
-        model = clone(self.estimator).set_params(**rough, random_state=self.seed)
+        quiet = {"callback": None, "verbose": 0, "random_state": self.seed}
+        model = clone(self.estimator).set_params(tol=_TOL, **quiet)
         for fitted, held_out in self.folds:
             rows = self.sample[fitted]
             model.set_params(**self._parameters(place, rows))
@@ -205,6 +203,9 @@ class _Search:
 
     def outcome(self) -> Learned:
         """The smoothest candidate within a standard error of the best."""
+        if not self.values:
+            error = self.found[_FLAT]["error"]
+            raise RuntimeError(f"no sigma and rho could be learned; the first: {error}")
         best = max(self.values, key=lambda place: self.found[place]["score"])
         for place, values in self.values.items():
             gap = mean_and_error(self.values[best] - values)
