@@ -27,6 +27,7 @@ from typing import IO, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from land.estimators.standardized import Standardized, parts_of
 from land.fitting import Step
 from land.metrics import KINDS, EuclideanMetric, Metric
 
@@ -140,7 +141,7 @@ def load(path: PathLike, *, metric: Metric | None = None) -> Any:
         return model
     try:
         units = extra.get("center", ()), extra["scale"]
-        return _class("Standardized").around(model, *units)
+        return Standardized.around(model, *units)
     except ValueError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
 
@@ -164,37 +165,31 @@ def load_with_extra(
         ) from None
 
 
-def _class(name: str) -> Any:
-    return getattr(import_module("land.estimators"), name)  # which imports this file
-
-
 def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, Any]]:
     name = _check_header(header)
     parameters = dict(header["parameters"])
     if name == "LANDMixture":
         parameters.pop("optimizer", None)  # earlier files have it; it had one value
-    fitted: dict[str, Any] = {
+    estimators = import_module("land.estimators")  # which imports this file
+    model = getattr(estimators, name)(**parameters)
+    for field, array in zip(FIELDS[name], _take(arrays, FIELDS[name]), strict=True):
         # Arrays stay arrays, numbers become Python's, as a fit leaves them.
-        field: array if array.ndim else array.item()
-        for field, array in zip(FIELDS[name], _take(arrays, FIELDS[name]), strict=True)
-    }
-    if "objective_" in fitted:
-        fitted["history_"] = [
+        setattr(model, field, array if array.ndim else array.item())
+    if hasattr(model, "objective_"):
+        model.history_ = [
             Step(**step | {"means": np.asarray(step["means"], dtype=np.float64)})
             for step in header["history"]
         ]
-        fitted["health_"] = header.get("health", [])  # which earlier files lack
-    metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
+        model.health_ = header.get("health", [])  # which earlier files lack
+    metric = model.metric_ = _metric(header["metric"], arrays, model, given)
     _require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
     if header["metric"]["learned"]:
-        for field in ("sigma", "rho"):
-            fitted[f"{field}_"] = getattr(metric, field, math.inf)
+        model.sigma_ = getattr(metric, "sigma", math.inf)
+        model.rho_ = getattr(metric, "rho", math.inf)
     else:
-        parameters["metric"] = metric
+        model.metric = metric
     if header["feature_names"]:
-        fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
-    model = _class(name)(**parameters)
-    vars(model).update(fitted)
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     return model, dict(header["extra"])
 
 
@@ -230,18 +225,19 @@ def _pack_metric(model: Any, arrays: Arrays) -> dict[str, Any]:
         # The metric itself is code and is not stored; its tensors at the means show
         # whether the one that is given on loading is the same.
         kind, table = "given", False
-        arrays["metric.tensors"] = metric.tensor(_means(vars(model)))
+        arrays["metric.tensors"] = metric.tensor(parts_of(model).means)
     return {"kind": kind, "learned": hasattr(model, "sigma_"), "table": table}
 
 
-def _metric(packed: dict, arrays: Arrays, fitted: dict, given: Any) -> Metric:
+def _metric(packed: dict, arrays: Arrays, model: Any, given: Any) -> Metric:
     """The metric of an entry in the header, or the one given if they agree."""
     kind = packed["kind"]
     if kind == "given" and not packed["learned"]:
-        return _check_given(given, arrays.pop("metric.tensors"), _means(fitted))
+        means = parts_of(model).means
+        return _check_given(given, arrays.pop("metric.tensors"), means)
     _require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
-        return EuclideanMetric(fitted["n_features_in_"])
+        return EuclideanMetric(model.n_features_in_)
     kinds = {each.__name__: each for each in KINDS.values()}
     _require(kind in kinds, f"it has an unknown metric, {kind!r}")
     data, sigma, rho = _take(arrays, _METRIC)
@@ -270,12 +266,6 @@ def _check_given(given: Any, tensors: np.ndarray, means: np.ndarray) -> Metric:
         "differ",
     )
     return given
-
-
-def _means(attributes: Mapping[str, Any]) -> np.ndarray:
-    """The mean, the means or the centres, (K, D)."""
-    names = ("mean_", "means_", "cluster_centers_")
-    return np.atleast_2d(next(attributes[name] for name in names if name in attributes))
 
 
 # Archives: a JSON header and plain arrays.

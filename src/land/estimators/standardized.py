@@ -121,7 +121,8 @@ class Standardized(BaseEstimator):
     @_has("score_samples")
     def score_samples(self, X: ArrayLike, measure: Measure = "lebesgue") -> Array:
         """Log densities (n,), see `LAND`, in the units of the data."""
-        values = self.estimator_.score_samples(self._standardized(X), measure)
+        points = self._standardized(X)
+        values = self.estimator_.score_samples(points, measure)
         # The metric's volume has no units.
         return values - np.log(self.scale_).sum() * (measure == "lebesgue")
 
@@ -144,12 +145,14 @@ class Standardized(BaseEstimator):
     @_has("predict")
     def predict(self, X: ArrayLike) -> Any:
         """Labels of the rows, see `LANDMixture`."""
-        return self.estimator_.predict(self._standardized(X))
+        points = self._standardized(X)
+        return self.estimator_.predict(points)
 
     @_has("predict_proba")
     def predict_proba(self, X: ArrayLike) -> Array:
         """Responsibilities (n, K), see `LANDMixture`."""
-        return self.estimator_.predict_proba(self._standardized(X))
+        points = self._standardized(X)
+        return self.estimator_.predict_proba(points)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, see `LAND.save`."""
