@@ -112,7 +112,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file: all of it under its name, or nothing."""
-    from land.estimators.archive import replacing  # the list of names needs no JAX
+    from land.estimators.files import replacing  # the list of names needs no JAX
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:

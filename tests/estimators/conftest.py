@@ -62,3 +62,10 @@ def moons_mixture(moons):
 def moons_clusters(moons):
     """The moons' clusters."""
     return land.RiemannianKMeans(2, random_state=0).fit(moons)
+
+
+@pytest.fixture
+def file(smooth_model, tmp_path):
+    """A model file."""
+    smooth_model.save(tmp_path / "model.land")
+    return tmp_path / "model.land"

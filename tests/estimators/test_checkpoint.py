@@ -7,7 +7,7 @@ import pytest
 
 import land
 from land.callbacks import Checkpoint
-from land.estimators.archive import read_archive
+from land.estimators.files import read_archive
 from land.fitting import climb
 from land.metrics import EuclideanMetric
 

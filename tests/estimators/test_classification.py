@@ -109,11 +109,18 @@ def test_one_covariance_for_all_has_one_metric():
         ({"covariance": "tied"}, "covariance must be 'full', 'shared' or 'diag'"),
         ({"priors": [0.5, 0.5]}, r"priors must have shape \(3,\)"),
         ({"priors": [0.5, 0.6, 0.1]}, "priors must not be negative, and sum to one"),
+        ({"tol": 0.0}, "tol must be positive"),
+        ({"sigma": "learn", "metric": None}, "need at least 4 of them, got 3"),
+        (
+            {"covariance": "shared", "sigma": "learn", "metric": None},
+            "sigma must be 'auto' or a positive number, got 'learn'",
+        ),
     ],
 )
 def test_bad_parameters(classes, options, message):
+    X, y = classes
     with pytest.raises(ValueError, match=message):
-        land.LANDClassifier(metric=FLAT, **options).fit(*classes)
+        land.LANDClassifier(**{"metric": FLAT} | options).fit(X[17:53], y[17:53])
 
 
 def test_bad_classes(classes):

@@ -15,7 +15,7 @@ from land.estimators.files import FIELDS
 KILLED = """
 import itertools, os, pathlib, random, signal, time
 import numpy as np
-from land.estimators.archive import read_archive, write_archive
+from land.estimators.files import read_archive, write_archive
 from land.estimators.callbacks import Checkpoint
 
 def save_model(path, k):
@@ -66,7 +66,7 @@ def test_a_process_that_is_killed_leaves_whole_files(run_fresh, tmp_path, kills)
 
 def assert_same(model, other):
     """Same fitted attributes, metric and history."""
-    for name in FIELDS[type(other)]:
+    for name in FIELDS[type(other).__name__]:
         np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
     np.testing.assert_array_equal(model.metric_.data, other.metric_.data)
     assert (model.sigma_, model.rho_) == (other.sigma_, other.rho_)
@@ -117,7 +117,7 @@ def test_of_two_writers_at_once_one_is_the_last(flat, moons_clusters, tmp_path):
 FULL = """
 import pathlib, resource
 import numpy as np
-from land.estimators.archive import read_archive, write_archive
+from land.estimators.files import read_archive, write_archive
 
 folder = pathlib.Path(FOLDER)
 write_archive(folder / "model", {"number": 1}, {"values": np.ones(10)})

@@ -12,38 +12,28 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import land
-from land.estimators.archive import replacing
+from land.estimators.files import replacing
 from land.fitting import Step
 from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
 FAST = {"n_samples": 300, "random_state": 0}
 
 
-@pytest.fixture(scope="module")
-def arc_model(smooth_model):
-    """Any model serves; this one is quick."""
-    return smooth_model
-
-
-@pytest.fixture
-def file(arc_model, tmp_path):
-    arc_model.save(tmp_path / "model.land")
-    return tmp_path / "model.land"
-
-
-def test_a_distribution_comes_back_bit_for_bit(arc_model, arc, file):
+def test_a_distribution_comes_back_bit_for_bit(smooth_model, arc, file):
     loaded = land.load(file)
     assert type(loaded) is land.LAND
-    assert loaded.get_params() == arc_model.get_params()
+    assert loaded.get_params() == smooth_model.get_params()
     for measure in ("lebesgue", "riemannian"):
         np.testing.assert_array_equal(
-            loaded.score_samples(arc, measure), arc_model.score_samples(arc, measure)
+            loaded.score_samples(arc, measure), smooth_model.score_samples(arc, measure)
         )
-    for mine, theirs in zip(loaded.sample(20, 3), arc_model.sample(20, 3), strict=True):
+    for mine, theirs in zip(
+        loaded.sample(20, 3), smooth_model.sample(20, 3), strict=True
+    ):
         np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("name", ["arc_model", "moons_mixture", "moons_clusters"])
+@pytest.mark.parametrize("name", ["smooth_model", "moons_mixture", "moons_clusters"])
 def test_every_attribute_survives(name, request, tmp_path):
     """A new fitted attribute must be added to land.estimators.files."""
     model = request.getfixturevalue(name)
@@ -63,10 +53,10 @@ def test_what_was_learned_from_is_not_kept(flat, tmp_path):
     assert not hasattr(land.load(tmp_path / "model"), "learning_")
 
 
-def test_history_survives(arc_model, file):
+def test_history_survives(smooth_model, file):
     loaded = land.load(file)
-    assert len(loaded.history_) == len(arc_model.history_) > 1
-    for mine, theirs in zip(loaded.history_, arc_model.history_, strict=True):
+    assert len(loaded.history_) == len(smooth_model.history_) > 1
+    for mine, theirs in zip(loaded.history_, smooth_model.history_, strict=True):
         assert isinstance(mine, Step)
         np.testing.assert_array_equal(mine.means, theirs.means)
         assert dataclasses.replace(mine, means=0) == dataclasses.replace(
@@ -140,8 +130,8 @@ def test_standardised_columns_are_not_forgotten(arc_means, arc, tmp_path):
             land.load(tmp_path / "model")
 
 
-def test_equal_models_are_equal_files(arc_model, file, tmp_path):
-    arc_model.save(tmp_path / "again")
+def test_equal_models_are_equal_files(smooth_model, file, tmp_path):
+    smooth_model.save(tmp_path / "again")
     assert file.read_bytes() == (tmp_path / "again").read_bytes()
 
 
@@ -154,10 +144,10 @@ def test_an_unfitted_model_is_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_save_leaves_the_old_file_alone(arc_model, file):
+def test_a_failed_save_leaves_the_old_file_alone(smooth_model, file):
     before = file.read_bytes()
     with pytest.raises(TypeError):
-        arc_model.save(file, extra={"bad": object()})
+        smooth_model.save(file, extra={"bad": object()})
     with pytest.raises(ValueError, match="closed"), replacing(file) as stream:
         stream.close()
     assert file.read_bytes() == before
@@ -165,7 +155,7 @@ def test_a_failed_save_leaves_the_old_file_alone(arc_model, file):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
-def test_devices_and_pipes_are_not_replaced(arc_model, file):
+def test_devices_and_pipes_are_not_replaced(smooth_model, file):
     """A pipe of our own: were this wrong, root would lose /dev/null to the test."""
     pipe = file.with_name("pipe")
     os.mkfifo(pipe)
@@ -173,17 +163,19 @@ def test_devices_and_pipes_are_not_replaced(arc_model, file):
     reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
     reader.daemon = True
     reader.start()
-    arc_model.save(pipe)
+    smooth_model.save(pipe)
     reader.join(timeout=10)
     assert pipe.is_fifo()
     assert received == [file.read_bytes()]
 
 
-def test_a_full_disk_is_an_error_and_leaves_nothing(arc_model, tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error_and_leaves_nothing(
+    smooth_model, tmp_path, monkeypatch
+):
     def full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        arc_model.save(tmp_path / "model")
+        smooth_model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

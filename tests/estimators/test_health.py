@@ -7,8 +7,7 @@ from sklearn.mixture import GaussianMixture
 
 import land
 from land.density.nodes import LogConstant
-from land.estimators.density import Outcome
-from land.estimators.health import findings
+from land.estimators.health import Outcome, findings
 from land.fitting import Estimate, FitProblem, Snapshot
 from land.metrics import EuclideanMetric
 

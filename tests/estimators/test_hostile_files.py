@@ -9,19 +9,7 @@ import numpy as np
 import pytest
 
 import land
-from land.estimators.archive import read_archive, write_archive
-
-
-@pytest.fixture(scope="module")
-def arc_model(smooth_model):
-    """Any model serves; this one is quick."""
-    return smooth_model
-
-
-@pytest.fixture
-def file(arc_model, tmp_path):
-    arc_model.save(tmp_path / "model.land")
-    return tmp_path / "model.land"
+from land.estimators.files import read_archive, write_archive
 
 
 def rewrite(file, change):

@@ -78,7 +78,7 @@ def test_an_interrupt_before_the_first_step_is_an_interrupt(arc, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("land.estimators.distribution.fit_one", interrupted)
+    monkeypatch.setattr("land.estimators.density.fit_one", interrupted)
     model = land.LAND(**FAST)
     with pytest.raises(KeyboardInterrupt):
         model.fit(arc)
@@ -93,14 +93,8 @@ def test_other_errors_of_a_callback_are_not_swallowed(cloud):
         land.LAND(metric=EuclideanMetric(2), callback=broken, **FAST).fit(cloud)
 
 
-@pytest.fixture(scope="module")
-def arc_model(smooth_model):
-    """Any model serves; this one is quick."""
-    return smooth_model
-
-
 @pytest.fixture
-def lossy(arc_model, monkeypatch):
+def lossy(smooth_model, monkeypatch):
     """The arc's model, with log maps that fail at rows 1 and 3.
 
     As a solver does, they leave their last curve behind: a number, and a wrong one.
@@ -113,7 +107,7 @@ def lossy(arc_model, monkeypatch):
         return replace(logs, converged=converged)
 
     monkeypatch.setattr("land.estimators.scoring.log_map", log_map)
-    return arc_model
+    return smooth_model
 
 
 LOST = np.array([False, True, False, True, False])

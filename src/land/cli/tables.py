@@ -192,7 +192,7 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns to a file, as its name says; ``-`` is CSV on standard output."""
     import pandas as pd
 
-    from land.estimators.archive import replacing
+    from land.estimators.files import replacing
 
     table, kind = pd.DataFrame(columns), path.suffix.lower()
     if str(path) == "-":

@@ -1,13 +1,12 @@
 """scikit-learn estimators: validate, call, store."""
 
-from land.estimators.archive import ModelFileError
 from land.estimators.classification import LANDClassifier
 from land.estimators.clustering import RiemannianKMeans, f_measure
 from land.estimators.decomposition import GeodesicPCA
-from land.estimators.distances import pairwise_distances
-from land.estimators.distribution import LAND
-from land.estimators.files import load
+from land.estimators.density import LAND
+from land.estimators.files import ModelFileError, load
 from land.estimators.mixture import LANDMixture
+from land.estimators.scoring import pairwise_distances
 from land.estimators.selection import Selection, select
 from land.estimators.standardized import Standardized
 

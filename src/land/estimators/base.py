@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, get_args
 
@@ -19,6 +20,7 @@ from sklearn.utils.validation import validate_data
 from land._device import device
 from land._validation import check_count, check_kind, check_points, check_positive
 from land.density.nodes import Reference, Volume
+from land.estimators import files
 from land.estimators.callbacks import fingerprint
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
@@ -38,29 +40,31 @@ CHOICES = {
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
 }
-# Between these the metric follows the data. In units of the distance between
-# neighbours, else an error; and of the extent of the data, else a warning.
-_SMALLEST_SIGMA, _LARGEST_SIGMA = 0.5, 3.0
-# Geodesics that are tried under a metric of the user's, and their iterations.
-_TRIED, _PATIENCE = 32, 100
+# The smallest values of counts.
+_COUNTS = {"max_iter": 1, "n_init": 1, "n_samples": 2}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RiemannianEstimator(BaseEstimator):
-    """Base of the estimators that learn from data with a Riemannian metric.
+    """Base of the estimators that learn from data with a Riemannian metric."""
 
-    Subclasses have the parameters `sigma`, `rho`, `metric`, `max_iter`, `tol`,
-    `random_state` and `n_jobs`.
-    """
+    sigma: float | str = "auto"
+    rho: float | str = "auto"
+    metric: Any = None
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def save(
         self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None
     ) -> None:
-        """Write the fitted model to a file; `land.load` reads it.
+        """Write the fitted model to a file of plain arrays and JSON, never pickle.
 
-        The file holds plain arrays and JSON, never pickle. An existing file is replaced
-        once the new one is complete. A metric of your own is not stored, as code cannot
-        be: pass it to `land.load` again. `callback`, `n_jobs`, and a `random_state`
-        that is not an integer, are left out.
+        `land.load` reads it. An existing file is replaced once the new one is complete.
+        A metric of your own is not stored, as code cannot be: pass it to `land.load`
+        again. `callback`, `n_jobs`, and a `random_state` that is not an integer, are
+        left out.
 
         Parameters
         ----------
@@ -70,17 +74,34 @@ class RiemannianEstimator(BaseEstimator):
             JSON values and arrays to store beside the model, by name;
             `land.estimators.files.load_with_extra` returns them.
         """
-        from land.estimators import files  # it knows all estimators
-
         files.save(self, path, extra)
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        """What sigma and rho may be, beside numbers."""
+        return ("auto",)
+
+    def _check_parameters(self) -> None:
+        """Refuse words and numbers that make no sense, before any work."""
+        given = self.get_params(deep=False)
+        for name in CHOICES.keys() & given.keys():
+            check_choice(name, given[name])
+        for name in _COUNTS.keys() & given.keys():
+            check_count(name, given[name], _COUNTS[name])
+        check_positive("tol", self.tol)
+        check_n_jobs(self.n_jobs)
+        for name in ("sigma", "rho") if is_learned(self.metric) else ():
+            if not isinstance(given[name], str):
+                check_positive(name, given[name])
+            elif given[name] not in self._words:
+                refuse(name, self._words, ["a positive number"], given[name])
 
     def _start_fit(
         self, X: Any, sample_weight: Any, checkpoint: Any = None, **options: Any
     ) -> tuple[FitProblem, Array, np.random.Generator]:
         """Validate the data, learn the metric, set up the problem."""
-        check_n_jobs(self.n_jobs)
         data = self._check_rows(X, ensure_min_samples=2)
-        weights = _check_weights(sample_weight, len(data))
+        weights = _check_fit_weights(sample_weight, len(data))
         self.metric_ = self._learn_metric(data)
         if len(data) > device().few_tabulated:
             self.metric_ = self.metric_.tabulated()
@@ -113,9 +134,6 @@ class RiemannianEstimator(BaseEstimator):
             raise ValueError(f"X must be an array of real numbers: {error}") from None
         return check_points("X", rows)
 
-    # What sigma and rho may be, beside numbers.
-    _words: tuple[str, ...] = ("auto",)
-
     @property
     def _sharp(self) -> bool:
         """Whether the automatic metric may follow the noise of the data."""
@@ -128,22 +146,21 @@ class RiemannianEstimator(BaseEstimator):
 
     def _learn_metric(self, data: Array) -> Metric:
         """The metric given, or one learned from the data."""
-        metric, sharp = self.metric, self._sharp
+        metric = self.metric
         if is_learned(metric):
-            sigma = check_number_or_word("sigma", self.sigma, self._words)
-            if sigma is None:
-                sigma = automatic_sigma(data, self._parts, sharp=sharp)
+            kind, sigma, rho = KINDS[metric or "diagonal"], self.sigma, self.rho
+            parts, sharp = self._parts, self._sharp
+            if isinstance(sigma, str):
+                sigma = automatic_sigma(data, parts, sharp=sharp)
             else:
                 _check_sigma(sigma, data)
-            kind = KINDS[metric or "diagonal"]
-            rho = check_number_or_word("rho", self.rho, self._words)
-            if rho is None:
-                rho = automatic_rho(data, sigma, self._parts, kind=kind, sharp=sharp)
-            self.sigma_, self.rho_ = sigma, rho
-            return kind(data, sigma, rho)
+            if isinstance(rho, str):
+                rho = automatic_rho(data, sigma, parts, kind=kind, sharp=sharp)
+            self.sigma_, self.rho_ = float(sigma), float(rho)
+            return kind(data, self.sigma_, self.rho_)
         if not isinstance(metric, Metric):
-            one = "an instance of land.metrics.Metric"
-            refuse("metric", [*map(repr, KINDS), "None", one], metric)
+            others = "None", "an instance of land.metrics.Metric"
+            refuse("metric", KINDS, others, metric)
         if metric.dim != data.shape[1]:
             raise ValueError(
                 f"metric has dimension {metric.dim}, but X has {data.shape[1]} features"
@@ -162,25 +179,26 @@ def draw_integers(random_state: Any, count: int) -> list[int]:
     if isinstance(random_state, np.random.Generator):
         return random_state.integers(2**31, size=count).tolist()
     try:
-        legacy = check_random_state(random_state)
+        return check_random_state(random_state).randint(2**31, size=count).tolist()
     except ValueError:
         raise ValueError(
             "random_state must be None, an integer between 0 and 2^32 - 1, a NumPy "
             f"RandomState or a NumPy Generator, got {random_state!r}"
         ) from None
-    return legacy.randint(2**31, size=count).tolist()
 
 
 def check_choice(name: str, value: Any) -> None:
     """Refuse what is not one of the words allowed for `name`."""
     if not isinstance(value, str) or value not in CHOICES[name]:
-        refuse(name, [repr(word) for word in CHOICES[name]], value)
+        refuse(name, CHOICES[name], (), value)
 
 
-def refuse(name: str, allowed: list[str], value: Any) -> NoReturn:
-    """Say what an argument may be, and what came."""
-    *others, last = allowed
-    raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
+def refuse(
+    name: str, words: Iterable[str], others: Iterable[str], value: Any
+) -> NoReturn:
+    """Say what an argument may be, words and other things, and what came."""
+    *allowed, last = [*map(repr, words), *others]
+    raise ValueError(f"{name} must be {', '.join(allowed)} or {last}, got {value!r}")
 
 
 def check_parts(name: str, value: Any, n: int) -> int:
@@ -197,7 +215,7 @@ def check_init(
     """Where a fit starts: one of the words, or points as an array of that shape."""
     if isinstance(init, str):
         if init not in words:
-            refuse("init", [*map(repr, words), what], init)
+            refuse("init", words, (what,), init)
         return init
     points = check_points("init", init, shape[-1], ndim=len(shape))
     if points.shape != shape:
@@ -206,18 +224,6 @@ def check_init(
             f"got {len(points)}"
         )
     return points
-
-
-def warn_about_points(values: Array, consequence: str, stacklevel: int = 3) -> None:
-    """Warn about points whose value is NaN."""
-    lost = int(np.sum(np.isnan(values)))
-    if lost:
-        warnings.warn(
-            f"the geodesics to {lost} of {len(values)} points did not converge: "
-            f"{consequence}; try a larger sigma or rho",
-            RuntimeWarning,
-            stacklevel=stacklevel,
-        )
 
 
 def warn_unless_converged(converged: bool, max_iter: int) -> None:
@@ -230,16 +236,22 @@ def warn_unless_converged(converged: bool, max_iter: int) -> None:
         )
 
 
-def _check_weights(sample_weight: Any, n: int) -> Array:
-    """Weights that sum to one."""
+def check_weights(sample_weight: Any, n: int) -> Array:
+    """Weights of n rows."""
     if sample_weight is None:
-        return np.full(n, 1.0 / n)
+        return np.ones(n)
     weights = check_points("sample_weight", sample_weight)
     if weights.shape != (n,):
         raise ValueError(
             f"sample_weight must have shape {(n,)}, one weight for each row of X, "
             f"got {weights.shape}"
         )
+    return weights
+
+
+def _check_fit_weights(sample_weight: Any, n: int) -> Array:
+    """Weights that sum to one."""
+    weights = check_weights(sample_weight, n)
     if weights.min() < 0.0:
         raise ValueError("sample_weight must not be negative")
     if np.sum(weights > 0.0) < 2:
@@ -247,20 +259,6 @@ def _check_weights(sample_weight: Any, n: int) -> Array:
             "sample_weight must be positive for at least 2 rows, the others may be zero"
         )
     return np.asarray(weights / weights.sum())
-
-
-def is_word(value: Any, word: str) -> bool:
-    """Whether a parameter is this word; arrays are compared with none."""
-    return isinstance(value, str) and value == word
-
-
-def check_number_or_word(name: str, value: Any, words: tuple[str, ...]) -> float | None:
-    """A positive number, or None for one of the words."""
-    if not isinstance(value, str):
-        return check_positive(name, value)
-    if value not in words:
-        refuse(name, [*map(repr, words), "a positive number"], value)
-    return None
 
 
 def _check_sigma(sigma: float, data: Array) -> None:
@@ -271,12 +269,13 @@ def _check_sigma(sigma: float, data: Array) -> None:
     spacing = float(np.median(KDTree(points).query(points, 2)[0][:, 1]))
     extent = float(np.sqrt(np.sum(np.var(data, axis=0))))
     remedy = f"try sigma='auto' ({automatic_sigma(data):.3g})"
-    if sigma < _SMALLEST_SIGMA * spacing:
+    # Between these bounds the metric follows the data.
+    if sigma < 0.5 * spacing:
         raise ValueError(
             f"sigma={sigma:g} is far smaller than the distance of neighbouring rows "
             f"({spacing:.3g}): the metric is flat between them; {remedy}"
         )
-    if sigma > _LARGEST_SIGMA * extent:
+    if sigma > 3.0 * extent:
         warnings.warn(
             f"sigma={sigma:g} is far larger than the extent of the data "
             f"({extent:.3g}): the metric does not follow them; {remedy}",
@@ -292,10 +291,9 @@ def _check_geodesics(metric: Metric, data: Array) -> None:
     """
     if metric.is_flat:
         return
-    rows = np.random.default_rng(0).permutation(len(data))[:_TRIED]
+    rows = np.random.default_rng(0).permutation(len(data))[:32]
     middle = np.argmin(np.sum((data - np.median(data, axis=0)) ** 2, axis=1))
-    logs = log_map(metric, data[middle], data[rows], tol=1e-3, max_iter=_PATIENCE)
-    lost = int(np.sum(~logs.converged))
+    lost = int(np.sum(~log_map(metric, data[middle], data[rows]).converged))
     if 3 * lost > len(rows):
         raise ValueError(
             "metric must be smooth at the scale of the distances between rows, and not "

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Integral
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from land.estimators.archive import ModelFileError, read_archive, write_archive
+from land.estimators.files import ModelFileError, read_archive, write_archive
 from land.fitting import Step
 from land.metrics import KINDS
 
@@ -71,33 +71,15 @@ class Checkpoint:
 
         A ValueError if the file is something else, or belongs to another fit.
         """
-        path = Path(self.path)
-        folder = path.absolute().parent
+        opened = OpenCheckpoint(Path(self.path), fingerprint, entropy)
+        folder = opened.path.absolute().parent
         if not folder.is_dir():
             raise FileNotFoundError(
                 errno.ENOENT, "there is no such folder for a checkpoint", str(folder)
             )
-        if not path.exists():
-            return OpenCheckpoint(path, fingerprint, entropy)
-        try:
-            contents, _ = read_archive(path)
-        except ModelFileError:
-            contents = {}
-        wrong = None
-        if not _KIND.items() <= contents.items():
-            wrong = "is not a checkpoint of this version of land, or it is damaged"
-        elif contents["fingerprint"] != fingerprint:
-            wrong = "belongs to a fit of other data, or with other settings"
-        if wrong is not None:
-            raise ValueError(
-                f"{path} {wrong}; name another file, or delete it to start anew"
-            )
-        kept = contents["entropy"], contents["progress"]
-        return OpenCheckpoint(path, fingerprint, *kept)
-
-    def remove(self) -> None:
-        """Delete the file, if there is one."""
-        Path(self.path).unlink(missing_ok=True)
+        if opened.path.exists():
+            opened.resume()
+        return opened
 
 
 @dataclass
@@ -109,6 +91,23 @@ class OpenCheckpoint:
     entropy: list[int]
     progress: dict[str, Any] | None = None
     warned: bool = False
+
+    def resume(self) -> None:
+        """Take over randomness and progress from the file."""
+        try:
+            contents, _ = read_archive(self.path)
+        except ModelFileError:
+            contents = {}
+        wrong = None
+        if not _KIND.items() <= contents.items():
+            wrong = "is not a checkpoint of this version of land, or it is damaged"
+        elif contents["fingerprint"] != self.fingerprint:
+            wrong = "belongs to a fit of other data, or with other settings"
+        if wrong is not None:
+            raise ValueError(
+                f"{self.path} {wrong}; name another file, or delete it to start anew"
+            )
+        self.entropy, self.progress = contents["entropy"], contents["progress"]
 
     def keep(self, progress: dict[str, Any]) -> None:
         """Write the progress; a failure costs a warning and not the fit."""
@@ -143,27 +142,22 @@ def fingerprint(
     return joblib.hash([version("land"), name, parameters, data, weights, values])
 
 
-def check_callbacks(callback: Any, n_init: int) -> tuple[list, Checkpoint | None]:
-    """Callbacks of so many fits as a list, and the checkpoint among them."""
-    if callback is None:
-        return [], None
-    found = list(callback) if isinstance(callback, (list, tuple)) else [callback]
-    if not all(callable(each) for each in found):
+def heard(
+    callback: Any, verbose: Any, name: str
+) -> tuple[Callback | None, Checkpoint | None]:
+    """One function that calls all callbacks of a fit, and the checkpoint among them.
+
+    It reports each step if `verbose`.
+    """
+    given = list(callback) if isinstance(callback, (list, tuple)) else [callback]
+    calls = [] if callback is None else given
+    if not all(callable(each) for each in calls):
         raise ValueError(
             f"callback must be callable, a list of callables or None, got {callback!r}"
         )
-    checkpoints = [each for each in found if isinstance(each, Checkpoint)]
-    if checkpoints and n_init > 1:
-        raise ValueError(
-            "a checkpoint needs n_init=1; fit once for each random_state instead"
-        )
+    checkpoints = [each for each in calls if isinstance(each, Checkpoint)]
     if len(checkpoints) > 1:
         raise ValueError(f"callback must have one checkpoint, got {len(checkpoints)}")
-    return found, checkpoints[0] if checkpoints else None
-
-
-def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback | None:
-    """One function that calls all of them, and reports each step if `verbose`."""
 
     def call(step: Step) -> None:
         if verbose:
@@ -172,10 +166,10 @@ def combine(callbacks: Sequence[Callback], verbose: Any, name: str) -> Callback 
                 f"objective {step.objective:.5f}  {step.n_log_maps} log maps  "
                 f"{step.seconds:.1f} s"
             )
-        for each in callbacks:
+        for each in calls:
             each(step)
 
-    return call if callbacks or verbose else None
+    return call if calls or verbose else None, next(iter(checkpoints), None)
 
 
 def tell(line: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from land._validation import as_generator, check_count, check_points
 from land.density import log_constant
 from land.density.nodes import invert
-from land.estimators.base import RiemannianEstimator, check_choice, draw_integers
-from land.estimators.distribution import LAND
+from land.estimators.base import RiemannianEstimator, draw_integers
+from land.estimators.density import LAND
+from land.estimators.scoring import log_joint, log_shares
 from land.fitting import normal_frame
 
 Array = NDArray[np.float64]
@@ -40,15 +41,12 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         The metric, see `LAND`. Each class has its own, learned from its rows, or the
         flat one where that suffices. With a shared covariance there is one metric,
         learned from all rows.
-    n_samples, max_iter, tol, random_state
+    n_samples, max_iter, tol, random_state, n_jobs
         See `LAND`.
-    n_jobs : int or None
-        Number of processes that score points, see `LAND`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    priors_ : ndarray of shape (n_classes,)
+    classes_, priors_ : ndarray of shape (n_classes,)
     distributions_ : list of LAND
         One for each class.
     n_iter_ : int
@@ -67,18 +65,12 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
 
     covariance: str = "full"
     priors: Any = None
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
+    _: KW_ONLY
     n_samples: int = 3000
-    max_iter: int = 100
-    tol: float = 1e-4
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any) -> Self:
         """Fit the classes `y`, (N,), of the rows of `X`, (N, D)."""
-        check_choice("covariance", self.covariance)
+        self._check_parameters()
         data, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -93,16 +85,11 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         shares = counts / len(codes)
         self.priors_ = self._check_priors(shares)
         shared = self.covariance == "shared"
-        options: dict[str, Any] = {
-            "sigma": self.sigma,
-            "rho": self.rho,
-            "metric": self._learn_metric(data) if shared else self.metric,
-            "covariance_type": "diag" if self.covariance == "diag" else "full",
-            "n_samples": self.n_samples,
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-            "n_jobs": self.n_jobs,
-        }
+        options = self.get_params(deep=False)
+        del options["priors"], options["covariance"], options["random_state"]
+        if shared:
+            options["metric"] = self._learn_metric(data)
+        options["covariance_type"] = "diag" if self.covariance == "diag" else "full"
         seeds = draw_integers(self.random_state, len(counts))
         self.distributions_ = [
             LAND(random_state=seed, **options).fit(data[codes == k])
@@ -133,11 +120,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         A class that no geodesic reaches is left out, with a warning. Where none is
         reached they are those of the priors.
         """
-        joint = self._log_joint(X)
-        total = logsumexp(joint, axis=1, keepdims=True)
-        reached = np.isfinite(total)
-        known = joint - np.where(reached, total, 0.0)
-        return np.where(reached, known, self._log_priors)
+        return log_shares(self._log_joint(X), log_joint(np.zeros(1), self.priors_))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Log of prior times density, (n, n_classes).
@@ -158,11 +141,8 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
         check_is_fitted(self)
         rng = as_generator(random_state)
         counts = rng.multinomial(check_count("n", n), self.priors_)
-        points = [
-            each.sample(int(count), rng)[0]
-            for each, count in zip(self.distributions_, counts, strict=True)
-            if count
-        ]
+        pairs = zip(self.distributions_, counts.tolist(), strict=True)
+        points = [each.sample(count, rng)[0] for each, count in pairs if count]
         return np.concatenate(points), np.repeat(self.classes_, counts)
 
     def _check_priors(self, shares: Array) -> Array:
@@ -174,28 +154,26 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
                 f"priors must have shape {shares.shape}, one for each class, "
                 f"got {priors.shape}"
             )
-        if priors.min() < 0.0 or abs(priors.sum() - 1.0) > 1e-6:
+        if priors.min() < 0.0 or not np.isclose(priors.sum(), 1.0):
             raise ValueError(
                 f"priors must not be negative, and sum to one, got {self.priors!r}"
             )
         return priors
 
     @property
-    def _parts(self) -> int:
-        return len(self.classes_)
+    def _words(self) -> tuple[str, ...]:
+        return ("auto",) if self.covariance == "shared" else ("auto", "learn")
 
     @property
-    def _log_priors(self) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.log(self.priors_)
+    def _parts(self) -> int:
+        return len(self.classes_)
 
     def _log_joint(self, X: ArrayLike) -> Array:
         """Log of prior times density, (n, n_classes); no density if not reached."""
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         scores = [each.score_samples(points) for each in self.distributions_]
-        densities = np.stack(scores, axis=1)
-        return np.where(np.isnan(densities), -np.inf, densities) + self._log_priors
+        return log_joint(np.stack(scores, axis=1), self.priors_)
 
 
 def _share_covariance(models: list[LAND], shares: Array) -> None:
@@ -215,7 +193,4 @@ def _share_covariance(models: list[LAND], shares: Array) -> None:
             random_state=model.random_state,
             reference="lebesgue",
         )
-        model.covariance_, model.precision_ = covariance, invert(covariance)
-        model.log_constant_ = constant.value
-        model.log_constant_stderr_ = constant.stderr
-        model.effective_samples_ = constant.effective_samples
+        model._store_normal(model.mean_, covariance, invert(covariance), constant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -18,15 +18,14 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_count, check_points, check_positive
 from land.estimators.base import (
     RiemannianEstimator,
     check_init,
     check_parts,
-    warn_about_points,
+    check_weights,
     warn_unless_converged,
 )
-from land.estimators.scoring import distances_to, spread
+from land.estimators.scoring import distances_to, spread, warn_about_points
 from land.fitting import fit_kmeans, spread_centers
 
 Array = NDArray[np.float64]
@@ -42,21 +41,14 @@ class RiemannianKMeans(
     ----------
     n_clusters : int
         Number of clusters.
-    sigma, rho, metric
-        The metric, see `LAND`.
     init : {"k-means++", "random"} or array_like of shape (n_clusters, D)
         First centres: rows far apart along geodesics, random rows, or given points.
     n_init : int
         Number of runs with different first centres; the best one is kept.
-    max_iter : int
-        Largest number of steps of a run.
     tol : float
         Stop when no centre moves by more than this share of the clusters' spread.
-    random_state : None, int, RandomState or Generator
-        Randomness of the first centres.
-    n_jobs : int or None
-        Number of processes that share the `n_init` runs, and compute distances to new
-        points, see `LAND`.
+    sigma, rho, metric, max_iter, random_state, n_jobs
+        See `LAND`. Processes share the `n_init` runs as well.
 
     Attributes
     ----------
@@ -76,20 +68,13 @@ class RiemannianKMeans(
     """
 
     n_clusters: int = 8
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
+    _: KW_ONLY
     init: Any = "k-means++"
     n_init: int = 1
-    max_iter: int = 100
-    tol: float = 1e-4
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of the rows of `X`, (N, D), with weights (N,) if given."""
-        max_iter = check_count("max_iter", self.max_iter)
-        tol = check_positive("tol", self.tol)
+        self._check_parameters()
         problem, weights, rng = self._start_fit(X, sample_weight)
         n, dim = problem.data.shape
         count = check_parts("n_clusters", self.n_clusters, n)
@@ -103,10 +88,11 @@ class RiemannianKMeans(
                 return problem.data[rng.choice(n, size=count, replace=False)]
             return spread_centers(problem, weights, count, rng)
 
-        starts = [first_centers() for _ in range(check_count("n_init", self.n_init))]
+        starts = [first_centers() for _ in range(self.n_init)]
         # The weights of the fit sum to one.
         total = n if sample_weight is None else np.asarray(sample_weight).sum()
-        fit = partial(fit_kmeans, problem, weights * total, max_iter=max_iter, tol=tol)
+        limits: Any = {"max_iter": self.max_iter, "tol": self.tol}
+        fit = partial(fit_kmeans, problem, weights * total, **limits)
         found = dict(spread(fit, starts, self.n_jobs))
         # The first of equals, whichever process was ready first.
         best = min((found[k] for k in sorted(found)), key=lambda each: each.inertia)
@@ -122,7 +108,7 @@ class RiemannianKMeans(
                 RuntimeWarning,
                 stacklevel=2,
             )
-        warn_unless_converged(best.converged, max_iter)
+        warn_unless_converged(best.converged, self.max_iter)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -144,14 +130,7 @@ class RiemannianKMeans(
         That is ``-inertia_`` for the data of the fit. NaN if a log map failed.
         """
         squares = self._distances(X, "the score is NaN").min(axis=1) ** 2
-        if sample_weight is None:
-            return -float(squares.sum())
-        weights = check_points("sample_weight", sample_weight)
-        if weights.shape != squares.shape:
-            raise ValueError(
-                f"sample_weight must have shape {squares.shape}, got {weights.shape}"
-            )
-        return -float(weights @ squares)
+        return -float(check_weights(sample_weight, len(squares)) @ squares)
 
     def _distances(self, X: ArrayLike, consequence: str) -> Array:
         check_is_fitted(self)
@@ -178,9 +157,9 @@ def f_measure(labels_true: Any, labels_pred: Any) -> float:
     is the harmonic mean of precision :math:`n_{ck} / n_k` and recall
     :math:`n_{ck} / n_c`.
 
-    It is 1 if and only if clusters and classes are the same groups, whatever their
-    names. The two arguments cannot be exchanged. The value is not corrected for chance:
-    a single cluster reaches 2/3 for two classes of the same size.
+    It is 1 if and only if clusters and classes are the same groups. The two arguments
+    cannot be exchanged. The value is not corrected for chance: a single cluster reaches
+    2/3 for two classes of the same size.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_count, check_points, check_positive
-from land.estimators.base import (
-    RiemannianEstimator,
+from land._validation import check_count, check_points
+from land.estimators.base import RiemannianEstimator, warn_unless_converged
+from land.estimators.scoring import (
+    arrivals_from,
+    in_chunks,
+    tangents_at,
     warn_about_points,
-    warn_unless_converged,
 )
-from land.estimators.scoring import arrivals_from, in_chunks, tangents_at
 from land.fitting import fit_principal, normal_frame
 
 Array = NDArray[np.float64]
@@ -42,16 +43,10 @@ class GeodesicPCA(
     ----------
     n_components : int or None
         Number of components; None keeps all dimensions.
-    sigma, rho, metric
-        The metric, see `LAND`. There is no comparison with the flat one.
-    max_iter : int
-        Largest number of steps.
     tol : float
         Stop when a step lowers the squared error by a smaller share than this.
-    random_state : None, int, RandomState or Generator
-        Randomness of the start.
-    n_jobs : int or None
-        Number of processes that transform points, see `LAND`.
+    sigma, rho, metric, max_iter, random_state, n_jobs
+        See `LAND`. There is no comparison with the flat metric.
 
     Attributes
     ----------
@@ -78,17 +73,12 @@ class GeodesicPCA(
     """
 
     n_components: int | None = None
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
-    max_iter: int = 100
+    _: KW_ONLY
     tol: float = 1e-3
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Find the components of the rows of `X`, (N, D); `y` is ignored."""
-        limits = check_count("max_iter", self.max_iter), check_positive("tol", self.tol)
+        self._check_parameters()
         problem, weights, rng = self._start_fit(X, None)
         n, dim = problem.data.shape
         count = dim
@@ -98,7 +88,7 @@ class GeodesicPCA(
             raise ValueError(
                 f"n_components={count} must not exceed the number of columns, {dim}"
             )
-        found = fit_principal(problem, weights, count, *limits, rng)
+        found = fit_principal(problem, weights, count, self.max_iter, self.tol, rng)
         self.mean_ = found.mean
         self.components_ = found.components
         self.explained_variance_ = found.variances * n / (n - 1)
@@ -106,7 +96,7 @@ class GeodesicPCA(
         self.n_components_ = count
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        warn_unless_converged(found.converged, limits[0])
+        warn_unless_converged(found.converged, self.max_iter)
         return self
 
     def transform(self, X: ArrayLike) -> Array:

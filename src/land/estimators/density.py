@@ -1,84 +1,61 @@
-"""What `LAND` and `LANDMixture` share: how they are fitted, scored and drawn from."""
+"""The locally adaptive normal distribution, and what it shares with mixtures of it."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import DensityMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from land._validation import as_generator, check_count, check_positive
+from land._validation import as_generator, check_count
 from land.density.likelihood import Measure
-from land.density.nodes import Law, cholesky, law_of
+from land.density.nodes import (
+    Law,
+    LogConstant,
+    Reference,
+    Volume,
+    cholesky,
+    law_of,
+)
 from land.density.sampling import draw
 from land.estimators.base import (
-    CHOICES,
     RiemannianEstimator,
     check_choice,
-    check_number_or_word,
+    check_init,
     draw_integers,
     is_learned,
-    is_word,
+)
+from land.estimators.callbacks import heard
+from land.estimators.health import WORTHWHILE, Outcome, attempt, findings
+from land.estimators.held_out import learn
+from land.estimators.scoring import (
+    Component,
+    component_log_densities,
+    log_joint,
+    tangents_at,
     warn_about_points,
 )
-from land.estimators.callbacks import check_callbacks, combine
-from land.estimators.health import WORTHWHILE, findings
-from land.estimators.learning import learn
-from land.estimators.scoring import component_log_densities
 from land.fitting import (
     COVARIANCE_TYPES,
     FitProblem,
     FitSettings,
-    NotWorthwhileError,
     Snapshot,
-    Step,
+    fit_one,
     log_densities,
 )
-from land.fitting.estimate import Work
+from land.fitting.single import Method
 from land.metrics import EuclideanMetric
 
 Array = NDArray[np.float64]
 
 LEFT_OUT = "the components concerned are left out there"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one run of a fit has come to.
-
-    `starved` are components that have lost their data to others in the course of EM.
-    `gain` is that over the baseline, if the run was given up because it is too small.
-    """
-
-    snapshot: Snapshot
-    converged: bool = False
-    starved: list[int] = field(default_factory=list)
-    interrupted: bool = False
-    history: list[Step] = field(default_factory=list)
-    work: Work = field(default_factory=Work)
-    gain: float | None = None
-
-
-def attempt(problem: FitProblem, fit: Callable[[FitProblem], Outcome]) -> Outcome:
-    """Run a fit; an interrupt ends it with what it has reached, if anything."""
-    own = replace(problem, work=Work(), history=[], latest=None)
-    try:
-        return replace(fit(own), history=own.history, work=own.work)
-    except NotWorthwhileError as error:
-        assert own.latest is not None  # the search has recorded it
-        return Outcome(own.latest, work=own.work, gain=error.gain)
-    except KeyboardInterrupt:
-        if own.latest is None:
-            raise
-        stopped = Outcome(own.latest, interrupted=True)
-        return replace(stopped, history=own.history, work=own.work)
 
 
 def information_criteria(
@@ -89,14 +66,25 @@ def information_criteria(
     return {"aic": fit + 2.0 * n_parameters, "bic": fit + math.log(n) * n_parameters}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RiemannianDensity(DensityMixin, RiemannianEstimator):
     """Base of the distributions.
 
-    Subclasses also have the parameters `method`, `volume`, `reference`,
-    `covariance_type`, `n_samples`, `verbose` and `callback`, and three methods:
-    `_run` fits with one metric, `_store` sets the fitted attributes, and `_components`
-    returns them as a list.
+    Subclasses have three methods: `_run` fits with one metric, `_store` sets the fitted
+    attributes, and `_components` returns them as a list.
     """
+
+    method: Method = "ml"
+    volume: Volume = "exact"
+    reference: Reference = "lebesgue"
+    covariance_type: str = "full"
+    n_samples: int = 3000
+    verbose: int = 0
+    callback: Any = None
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return ("auto", "learn")
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to the rows of `X`, (N, D); `y` is ignored.
@@ -105,31 +93,30 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         learned from the rows as they are. An interrupt (Ctrl-C) ends the fit early and
         keeps the model reached so far.
         """
-        for name in CHOICES.keys() & self.get_params(deep=False).keys():
-            check_choice(name, getattr(self, name))
+        self._check_parameters()
         self.__dict__.pop("learning_", None)  # of an earlier fit
-        if is_word(self.sigma, "learn") or is_word(self.rho, "learn"):
+        if "learn" in (self.sigma, self.rho):
             return self._fit_learned(X, sample_weight)
-        settings = FitSettings(
-            method=self.method,
-            optimizer=getattr(self, "optimizer", "auto"),
-            max_iter=check_count("max_iter", self.max_iter),
-            tol=check_positive("tol", self.tol),
-        )
-        n_init = check_count("n_init", getattr(self, "n_init", 1))
-        callbacks, checkpoint = check_callbacks(self.callback, n_init)
+        optimizer: Any = getattr(self, "optimizer", "auto")
+        settings = FitSettings(self.method, optimizer, self.max_iter, self.tol)
+        name = type(self).__name__
+        callback, checkpoint = heard(self.callback, self.verbose, name)
+        if checkpoint is not None and getattr(self, "n_init", 1) > 1:
+            raise ValueError(
+                "a checkpoint needs n_init=1; fit once for each random_state instead"
+            )
         problem, weights, rng = self._start_fit(
             X,
             sample_weight,
             checkpoint,
             law=self._law,
             covariance_type=COVARIANCE_TYPES[self.covariance_type],
-            n_samples=check_count("n_samples", self.n_samples, minimum=2),
-            callback=combine(callbacks, self.verbose, type(self).__name__),
+            n_samples=self.n_samples,
+            callback=callback,
         )
         outcome = self._fit_metric(problem, weights, settings, rng)
         if checkpoint is not None and not outcome.interrupted:
-            checkpoint.remove()
+            Path(checkpoint.path).unlink(missing_ok=True)
         self._store(outcome.snapshot)
         self.objective_ = outcome.snapshot.objective
         self.history_ = outcome.history
@@ -137,16 +124,13 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         self.n_iter_ = max(len(outcome.history) - 1, 1)
         self.converged_ = outcome.converged
         self.n_log_maps_ = outcome.work.log_maps
-        estimates = outcome.snapshot.estimates
-        self.n_failed_log_maps_ = sum(each.n_failed for each in estimates)
+        self.n_failed_log_maps_ = outcome.n_failed
         self.health_ = []
         for text, category in findings(outcome, problem, weights, self):
             self.health_.append(text)
             if category is not None:
                 warnings.warn(text, category, stacklevel=2)
         return self
-
-    _words = ("auto", "learn")
 
     def _fit_learned(self, X: ArrayLike, sample_weight: Any) -> Self:
         """Learn sigma and rho, and fit with them to all rows."""
@@ -155,18 +139,15 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
                 "sigma='learn' and rho='learn' need a metric that is learned, and "
                 "method='ml'"
             )
-        for name in ("sigma", "rho"):
-            check_number_or_word(name, getattr(self, name), self._words)
-        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        data = self._check_rows(X, ensure_min_samples=2)
         (seed,) = draw_integers(self.random_state, 1)
-        learned = learn(self, np.asarray(data), seed)
+        learned = learn(self, data, seed)
         model = clone(self).set_params(**learned.parameters).fit(X, None, sample_weight)
-        for name, value in vars(model).items():
-            if name.endswith("_"):
-                setattr(self, name, value)
+        fitted = {k: value for k, value in vars(model).items() if k.endswith("_")}
+        self.__dict__.update(fitted)
         self.learning_, self.geometry_gain_ = learned.table, learned.gain
         if isinstance(self.metric_, EuclideanMetric):
-            self.sigma_ = self.rho_ = math.inf
+            self._use_flat(self.metric_)
         return self
 
     @property
@@ -267,9 +248,8 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
 
     def _criteria(self, X: ArrayLike, measure: Measure) -> dict[str, float]:
         values = self.score_samples(X, measure)
-        return information_criteria(
-            float(np.sum(values)), self.n_parameters_, len(values)
-        )
+        total = float(np.sum(values))
+        return information_criteria(total, self.n_parameters_, len(values))
 
     def sample(
         self, n: int = 1, random_state: Any = None
@@ -300,6 +280,150 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
 
     def _weighted(self, densities: Array) -> Array:
         """Log of weight times density; no density where a geodesic failed."""
-        with np.errstate(divide="ignore"):
-            log_weights = np.log([each.weight for each in self._components()])
-        return np.where(np.isnan(densities), -np.inf, densities) + log_weights
+        return log_joint(densities, [each.weight for each in self._components()])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LAND(RiemannianDensity):
+    """Locally adaptive normal distribution.
+
+    A normal distribution whose distances are measured along geodesics of a metric that
+    is learned from the data, so that mean, covariance and density follow their shape.
+
+    Parameters
+    ----------
+    sigma : float, "auto" or "learn"
+        Size of the neighbourhoods from which the metric is learned. ``"auto"`` goes by
+        the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
+        ``"learn"`` searches for the value with which held-out rows have the largest log
+        density: ten to thirty fits, see `learning_`.
+    rho : float, "auto" or "learn"
+        Added to the local variances; the smaller, the more it costs to leave the data.
+        ``"auto"`` takes the typical local variance on the data. If sigma and rho are
+        both automatic, they are smaller, so that geodesics follow curves all the way
+        round, and the flat metric is tried as well: see `geometry_gain_`.
+    metric : {"diagonal", "full", "density"}, Metric or None
+        Which metric is learned: from the local variances along the axes, as in the
+        paper (None means the same); from the local covariances, so that turning the
+        data turns the result; or from a kernel density. Or a metric of `land.metrics`
+        to use in place of a learned one.
+    method : {"ml", "least_squares"}
+        Maximum likelihood, or intrinsic mean and empirical covariance.
+    optimizer : {"auto", "paper"}
+        ``"auto"`` descends with exact covariance steps and a trust-region method for
+        the mean, from several starts. ``"paper"`` is the paper's Algorithms 1 and 2.
+    volume : {"exact", "paper"}
+        The normalisation constant: ``"exact"`` integrates over the manifold, as the
+        paper defines it; ``"paper"`` leaves out ``|det DExp|``, as the paper does on
+        the way, see `land.log_constant`.
+    reference : {"lebesgue", "riemannian"}
+        What the density is one of: dx, or the metric's volume as in the paper, which is
+        small where data are many, so that it puts mass beside them. ``volume="paper"``
+        is always with respect to the metric's volume.
+    covariance_type : {"full", "diag", "spherical"}
+        Which covariances are allowed, in tangent coordinates at the mean.
+    init : {"least_squares", "random"} or array_like of shape (D,)
+        Where to start: the best of central points of the data; a random row, or a given
+        mean.
+    n_samples : int
+        Effort spent on the normalisation constant, see `land.log_constant`.
+    max_iter : int
+        Largest number of steps of the mean.
+    tol : float
+        Stop when a step is predicted to lower the objective by less than this. For
+        ``optimizer="paper"``: when its squared change is at most this.
+    random_state : None, int, RandomState or Generator
+        Randomness of starts and quadrature. The same integer gives the same fit.
+    verbose : int
+        Whether to report every step on the standard error stream.
+    callback : callable, list of callables or None
+        Called with a `Step` after every step, see `land.callbacks`.
+    n_jobs : int or None
+        Number of processes that score points, in chunks; the fit itself is one process.
+        -1 is one on each core; None is one, or what `joblib.parallel_config` says.
+        Results do not depend on it.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (D,)
+    covariance_, precision_ : ndarray of shape (D, D)
+        In tangent coordinates at the mean; matrices for every `covariance_type`.
+    log_constant_, log_constant_stderr_, effective_samples_ : float
+        Logarithm of the normalisation constant, its standard error, and the effective
+        number of quadrature nodes behind it.
+    objective_ : float
+        Mean negative log likelihood with respect to the reference.
+    history_ : list of Step
+        Objective, mean and work after each step.
+    converged_, interrupted_ : bool
+        Whether the stopping rule was met; whether Ctrl-C ended the fit early.
+    n_iter_, n_log_maps_, n_failed_log_maps_ : int
+        Number of steps, of geodesics computed, and of rows of the training data whose
+        log map failed at the final mean.
+    metric_ : Metric
+    sigma_, rho_ : float
+        The values of a learned metric; infinite if the flat one was kept.
+    geometry_gain_ : float
+        Mean log density of the training data, or of held-out rows if sigma or rho were
+        learned, less that with the flat metric, an ordinary normal distribution. Below
+        0.05 the flat one is kept. NaN if the metrics were not compared.
+    learning_ : list of dict
+        Candidates for a learned `sigma` and `rho`: their values, the mean log density
+        ``score`` of held-out rows, by how much it is ``behind`` the best one, the
+        standard error ``stderr`` of that, ``seconds``, and the ``error`` of one that
+        failed. Of those behind by less than the standard error the smoothest is
+        ``chosen``. Weights have no part in it, and files do not keep it.
+    health_ : list of str
+        What did not go well, each with what to do about it; empty if all is well.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns of `X`, and their names if all are strings.
+
+    Examples
+    --------
+    >>> import land
+    >>> X = land.datasets.make_half_ellipse(50, random_state=0)
+    >>> model = land.LAND(sigma=0.5, n_samples=300, random_state=0).fit(X)
+    >>> model.score_samples(X[:3]).shape
+    (3,)
+    >>> points, components = model.sample(5, random_state=0)
+    >>> points.shape
+    (5, 2)
+    """
+
+    optimizer: str = "auto"
+    init: Any = "least_squares"
+
+    def tangents(self, X: ArrayLike) -> Array:
+        """Tangent coordinates Log(x) at the mean, those of `covariance_`.
+
+        NaN, with a warning, where a log map failed.
+        """
+        check_is_fitted(self)
+        tangents = self._for_rows(tangents_at, X, mean=self.mean_)
+        warn_about_points(tangents[:, 0], "their tangents are NaN")
+        return tangents
+
+    def _run(self, problem, weights, settings, rng) -> Outcome:
+        shape = problem.data.shape[1:]
+        init = check_init(self.init, ("least_squares", "random"), "a mean", shape)
+
+        def fit(own: FitProblem) -> Outcome:
+            estimate, converged = fit_one(own, weights, init, settings, rng)
+            snapshot = Snapshot([estimate], np.ones(1), estimate.objective)
+            return Outcome(snapshot, converged)
+
+        return attempt(problem, fit)
+
+    def _store(self, snapshot: Snapshot) -> None:
+        (own,) = snapshot.estimates
+        self._store_normal(own.mean, own.covariance, own.precision, own.log_constant)
+
+    def _store_normal(self, mean, covariance, precision, constant: LogConstant) -> None:
+        self.mean_, self.covariance_, self.precision_ = mean, covariance, precision
+        self.log_constant_ = constant.value
+        self.log_constant_stderr_ = constant.stderr
+        self.effective_samples_ = constant.effective_samples
+
+    def _components(self) -> list[Component]:
+        parts = self.mean_, self.covariance_, self.precision_, self.log_constant_
+        return [Component(1.0, *parts)]

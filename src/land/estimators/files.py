@@ -1,43 +1,42 @@
-"""Model files: fitted estimators as plain arrays and JSON, never pickle.
+"""Model files: fitted estimators as plain arrays and JSON, read without trust.
 
-The table below lists each stored attribute once. Checksums tell whether a file is
-damaged; that its numbers make a model is not checked again.
+A file is an archive of arrays as `numpy.savez` writes it, with a ``header.json``.
+Nothing is compressed, so no member is larger than the file; nothing is pickled, so
+nothing is executed; nothing is extracted, so names of members lead nowhere. Checksums
+tell whether a file is damaged; that its numbers make a model is not checked again.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+import secrets
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from importlib.metadata import version
 from numbers import Integral
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from land.estimators.archive import (
-    Arrays,
-    ModelFileError,
-    PathLike,
-    read_archive,
-    require,
-    write_archive,
-)
-from land.estimators.base import RiemannianEstimator
-from land.estimators.clustering import RiemannianKMeans
-from land.estimators.decomposition import GeodesicPCA
-from land.estimators.density import RiemannianDensity
-from land.estimators.distribution import LAND
-from land.estimators.mixture import LANDMixture
-from land.estimators.standardized import Standardized
+from land.estimators.standardized import Standardized, parts_of
 from land.fitting import Step
 from land.metrics import KINDS, EuclideanMetric, Metric
 
+PathLike = str | os.PathLike[str]
+Arrays = dict[str, np.ndarray]
+
 # Version 3: all fitted numbers are arrays, the history and parameters are JSON.
 FORMAT, VERSION = "land-model", 3
-
+_HEADER = "header.json"
 
 _FIT = ("n_features_in_", "n_iter_", "converged_")
 _DENSITY = (
@@ -45,55 +44,49 @@ _DENSITY = (
     *("interrupted_", "objective_", "geometry_gain_"),
     *("n_failed_log_maps_", "n_log_maps_"),
 )
-FIELDS: dict[type[RiemannianEstimator], tuple[str, ...]] = {
-    LAND: (
+# Attributes that are stored as arrays, by the name of the class.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "LAND": (
         *_DENSITY,
         *("mean_", "covariance_", "precision_"),
         *("log_constant_", "log_constant_stderr_", "effective_samples_"),
     ),
-    LANDMixture: (
+    "LANDMixture": (
         *_DENSITY,
         *("weights_", "means_", "covariances_", "precisions_"),
         *("log_constants_", "log_constants_stderr_"),
     ),
-    RiemannianKMeans: (*_FIT, "cluster_centers_", "labels_", "inertia_"),
-    GeodesicPCA: (
+    "RiemannianKMeans": (*_FIT, "cluster_centers_", "labels_", "inertia_"),
+    "GeodesicPCA": (
         *_FIT,
         *("mean_", "components_", "n_components_"),
         *("explained_variance_", "explained_variance_ratio_"),
     ),
 }
 _METRIC = ("metric.data", "metric.sigma", "metric.rho")
-# Attributes that have entries of their own in the header, and one that is not kept.
-_ELSEWHERE = (
-    *("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_"),
-    "learning_",
-)
 # Parameters that mean nothing in another process.
 _NOT_STORED = ("callback", "n_jobs")
-_CLASSES = {each.__name__: each for each in FIELDS}
-# Relative difference of tensors that rounding leaves on any machine; those of another
-# metric differ by far more.
-_ROUNDING = 1e-6
 
 
-def save(
-    model: RiemannianEstimator, path: PathLike, extra: Mapping[str, Any] | None = None
-) -> None:
-    """Write a fitted model to a file, see `RiemannianEstimator.save`."""
+class ModelFileError(ValueError):
+    """A model file cannot be used; the message says why, in one line."""
+
+
+def _require(good: Any, otherwise: str) -> None:
+    if not good:
+        raise ModelFileError(otherwise)
+
+
+# Models.
+
+
+def save(model: Any, path: PathLike, extra: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted model to a file, see `LAND.save`."""
     check_is_fitted(model)
     name = type(model).__name__
-    words = f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
-    require(type(model) in FIELDS, words)
-    fields = FIELDS[type(model)]
-    unknown = {each for each in vars(model) if each.endswith("_")}
-    unknown -= {*_ELSEWHERE, *fields}
-    require(
-        not unknown,
-        f"{name} has attributes that model files do not know: {sorted(unknown)}; "
-        "remove them, or add them to land.estimators.files",
-    )
-    arrays = {each: np.asarray(getattr(model, each)) for each in fields}
+    words = f"model must be one of {', '.join(FIELDS)} to be saved, got {name}"
+    _require(name in FIELDS, words)
+    arrays = {each: np.asarray(getattr(model, each)) for each in FIELDS[name]}
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None  # a generator has moved on since the fit
@@ -114,18 +107,14 @@ def save(
     write_archive(path, header, arrays)
 
 
-def load(
-    path: PathLike, *, metric: Metric | None = None
-) -> LAND | LANDMixture | RiemannianKMeans | GeodesicPCA | Standardized:
-    """Read a model from a file that `save` has written.
-
-    Nothing in the file is executed; damaged files are refused. A model of
-    ``land fit --standardize`` comes back as a `Standardized` one.
+def load(path: PathLike, *, metric: Metric | None = None) -> Any:
+    """Read a model from a file that `save` has written; execute nothing in it.
 
     The model scores, predicts and samples as the one that was saved, bit for bit. Its
     `random_state` is None if it was not an integer, and it has no `callback` and no
-    `n_jobs`. A file that is no model file, is damaged, or needs another metric is a
-    `ModelFileError`, which is a ValueError.
+    `n_jobs`. One of ``land fit --standardize`` is a `Standardized` model. A file that
+    is no model file, is damaged, or needs another metric is a `ModelFileError`, which
+    is a ValueError.
 
     Parameters
     ----------
@@ -151,7 +140,8 @@ def load(
     if "scale" not in extra:
         return model
     try:
-        return Standardized.around(model, extra.get("center", ()), extra["scale"])
+        units = extra.get("center", ()), extra["scale"]
+        return Standardized.around(model, *units)
     except ValueError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
 
@@ -176,102 +166,101 @@ def load_with_extra(
 
 
 def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, Any]]:
-    kind = _kind(header)
+    name = _check_header(header)
     parameters = dict(header["parameters"])
-    if kind is LANDMixture:
+    if name == "LANDMixture":
         parameters.pop("optimizer", None)  # earlier files have it; it had one value
-    fitted: dict[str, Any] = {
+    estimators = import_module("land.estimators")  # which imports this file
+    model = getattr(estimators, name)(**parameters)
+    for field, array in zip(FIELDS[name], _take(arrays, FIELDS[name]), strict=True):
         # Arrays stay arrays, numbers become Python's, as a fit leaves them.
-        name: array if array.ndim else array.item()
-        for name, array in zip(FIELDS[kind], _take(arrays, FIELDS[kind]), strict=True)
-    }
-    if issubclass(kind, RiemannianDensity):
-        fitted["history_"] = [
+        setattr(model, field, array if array.ndim else array.item())
+    if hasattr(model, "objective_"):
+        model.history_ = [
             Step(**step | {"means": np.asarray(step["means"], dtype=np.float64)})
             for step in header["history"]
         ]
-        fitted["health_"] = header.get("health", [])  # which earlier files lack
-    metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
-    require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
+        model.health_ = header.get("health", [])  # which earlier files lack
+    metric = model.metric_ = _metric(header["metric"], arrays, model, given)
+    _require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
     if header["metric"]["learned"]:
-        for name in ("sigma", "rho"):
-            fitted[f"{name}_"] = getattr(metric, name, math.inf)
+        model.sigma_ = getattr(metric, "sigma", math.inf)
+        model.rho_ = getattr(metric, "rho", math.inf)
     else:
-        parameters["metric"] = metric
+        model.metric = metric
     if header["feature_names"]:
-        fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
-    model = kind(**parameters)
-    for name, value in fitted.items():
-        setattr(model, name, value)
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     return model, dict(header["extra"])
 
 
-def _kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
+def _check_header(header: dict[str, Any]) -> str:
     """The class of the model, if this is a model file of this version."""
-    require(header["format"] == FORMAT, "it is not a land model file")
-    require(
+    _require(header["format"] == FORMAT, "it is not a land model file")
+    _require(
         header["version"] == VERSION,
         f"it is in version {header['version']!r} of the format, and this land reads "
         f"version {VERSION}; fit the model again, or use the land that wrote it "
         f"({header.get('land')!r})",
     )
     name = header["class"]
-    require(name in _CLASSES, f"it holds an unknown class, {name!r}")
-    return _CLASSES[name]
+    _require(name in FIELDS, f"it holds an unknown class, {name!r}")
+    return name
 
 
 def _take(arrays: Arrays, names: Sequence[str]) -> list[np.ndarray]:
     """Take the arrays of these names out of `arrays`."""
     for name in names:
-        require(name in arrays, f"it has no {name}")
+        _require(name in arrays, f"it has no {name}")
     return [arrays.pop(name) for name in names]
 
 
-def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
+def _pack_metric(model: Any, arrays: Arrays) -> dict[str, Any]:
     """The metric's entry in the header; its arrays are added to `arrays`."""
     metric: Any = model.metric_
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
     if type(metric) in KINDS.values():
-        arrays["metric.data"] = metric.data
-        arrays["metric.sigma"] = np.asarray(metric.sigma, dtype=np.float64)
-        arrays["metric.rho"] = np.asarray(metric.rho, dtype=np.float64)
+        values = metric.data, np.float64(metric.sigma), np.float64(metric.rho)
+        arrays |= zip(_METRIC, map(np.asarray, values), strict=True)
     elif type(metric) is not EuclideanMetric:
         # The metric itself is code and is not stored; its tensors at the means show
         # whether the one that is given on loading is the same.
         kind, table = "given", False
-        arrays["metric.tensors"] = metric.tensor(_means(vars(model)))
+        arrays["metric.tensors"] = metric.tensor(parts_of(model).means)
     return {"kind": kind, "learned": hasattr(model, "sigma_"), "table": table}
 
 
-def _metric(packed: dict, arrays: Arrays, fitted: dict, given: Any) -> Metric:
+def _metric(packed: dict, arrays: Arrays, model: Any, given: Any) -> Metric:
     """The metric of an entry in the header, or the one given if they agree."""
     kind = packed["kind"]
     if kind == "given" and not packed["learned"]:
-        return _check_given(given, arrays.pop("metric.tensors"), _means(fitted))
-    require(given is None, "it has its own metric; leave out metric=")
+        means = parts_of(model).means
+        return _check_given(given, arrays.pop("metric.tensors"), means)
+    _require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
-        return EuclideanMetric(fitted["n_features_in_"])
+        return EuclideanMetric(model.n_features_in_)
     kinds = {each.__name__: each for each in KINDS.values()}
-    require(kind in kinds, f"it has an unknown metric, {kind!r}")
+    _require(kind in kinds, f"it has an unknown metric, {kind!r}")
     data, sigma, rho = _take(arrays, _METRIC)
     metric = kinds[kind](data, sigma.item(), rho.item())
     return metric.tabulated() if packed["table"] else metric
 
 
 def _check_given(given: Any, tensors: np.ndarray, means: np.ndarray) -> Metric:
-    require(
+    _require(
         given is not None,
         "its metric is a function, which cannot be stored; give the same one again: "
         "land.load(path, metric=...)",
     )
     dim = means.shape[1]
-    require(
+    _require(
         isinstance(given, Metric) and given.dim == dim,
         f"metric must be a land.metrics.Metric in {dim} dimensions, got {given!r}",
     )
     again = given.tensor(means)
-    tolerance = {"rtol": _ROUNDING, "atol": _ROUNDING * np.abs(again).max()}
-    require(
+    # Rounding leaves less on any machine; the tensors of another metric differ by more.
+    rounding = 1e-6
+    tolerance = {"rtol": rounding, "atol": rounding * np.abs(again).max()}
+    _require(
         again.shape == tensors.shape and np.allclose(again, tensors, **tolerance),
         "metric is not the one the model was fitted with: its tensors at the means "
         "differ",
@@ -279,7 +268,91 @@ def _check_given(given: Any, tensors: np.ndarray, means: np.ndarray) -> Metric:
     return given
 
 
-def _means(attributes: Mapping[str, Any]) -> np.ndarray:
-    """The mean, the means or the centres, (K, D)."""
-    names = ("mean_", "means_", "cluster_centers_")
-    return np.atleast_2d(next(attributes[name] for name in names if name in attributes))
+# Archives: a JSON header and plain arrays.
+
+
+def write_archive(
+    path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Write header and arrays to `path`, all of them or nothing.
+
+    Equal contents give equal bytes: members have the date that zipfile begins with.
+    """
+    text = json.dumps(header, indent=1, default=_as_list).encode()
+    with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(_HEADER), text)
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            plain = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            np.lib.format.write_array(buffer, plain, (1, 0), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getbuffer())
+
+
+def read_archive(path: PathLike) -> tuple[dict[str, Any], Arrays]:
+    """Read what `write_archive` wrote; anything else is a `ModelFileError`."""
+    name = os.fspath(path)
+    with Path(path).open("rb") as stream:
+        status = os.fstat(stream.fileno())
+        _require(stat.S_ISREG(status.st_mode), f"{name} is not a regular file")
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                _check_members(archive, status.st_size)
+                header = json.loads(archive.read(_HEADER))
+            _require(isinstance(header, dict), "the header is not a JSON object")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as members:
+                names = [each for each in members.files if each != _HEADER]
+                arrays = {each: members[each] for each in names}
+        except Exception as error:  # whatever a crafted file makes the parsers raise
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise ModelFileError(
+                f"{name} is not a land model file, or it is damaged: {reason}"
+            ) from None
+    return header, arrays
+
+
+@contextmanager
+def replacing(path: PathLike) -> Iterator[IO[bytes]]:
+    """A stream whose contents take the place of `path` once all is written.
+
+    Until then they are in a file of another name in the same folder, which is removed
+    if anything goes wrong. Links are followed; devices and pipes are written directly.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        buffer = io.BytesIO()  # a zip archive needs a stream that can seek
+        yield buffer
+        with target.open("wb") as stream:
+            stream.write(buffer.getbuffer())
+        return
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _as_list(value: Any) -> Any:
+    """NumPy's and JAX's arrays and numbers as JSON has them."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+    return value.tolist()
+
+
+def _check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive, in a file of that size, that `write_archive` did not write."""
+    members = archive.infolist()
+    names = [member.filename for member in members]
+    _require(len(set(names)) == len(names), "it has two members of the same name")
+    for member in members:
+        plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+        _require(plain, f"member {member.filename[:60]!r} is compressed or encrypted")
+    total = sum(member.file_size for member in members)
+    _require(total <= size, "members are larger than the file")
+    # NumPy reads no further than an array's shape says, and would miss a checksum.
+    _require(archive.testzip() is None, "a checksum is wrong")

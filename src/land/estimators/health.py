@@ -1,25 +1,21 @@
-"""What a user should know about a fit before its model is used."""
+"""What a fit has come to, and what a user should know before its model is used."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from land.fitting import FitProblem, Snapshot, log_densities
-from land.fitting.estimate import usable_tangents
-from land.fitting.mixture import log_joint
+from land.fitting import FitProblem, NotWorthwhileError, Snapshot, Step, log_densities
+from land.fitting.estimate import Work, usable_tangents
 from land.metrics import EuclideanMetric
-
-if TYPE_CHECKING:
-    from land.estimators.density import Outcome
 
 Array = NDArray[np.float64]
 
@@ -30,9 +26,43 @@ Finding = tuple[str, type[Warning] | None]
 # a curved metric must gain over the flat one. On clouds it gained up to 0.04 by chance,
 # and on curves at least 0.07.
 WORTHWHILE = 0.05
-# Standard deviations between a mean and the centre of its data, as seen from the mean:
-# beyond, most of them lie to one side.
-_FARTHEST = 1.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of a fit has come to.
+
+    `starved` are components that have lost their data to others in the course of EM.
+    `gain` is that over the baseline, if the run was given up because it is too small.
+    """
+
+    snapshot: Snapshot
+    converged: bool = False
+    starved: list[int] = field(default_factory=list)
+    interrupted: bool = False
+    history: list[Step] = field(default_factory=list)
+    work: Work = field(default_factory=Work)
+    gain: float | None = None
+
+    @property
+    def n_failed(self) -> int:
+        """Log maps of the data, from all means, that did not converge."""
+        return sum(each.n_failed for each in self.snapshot.estimates)
+
+
+def attempt(problem: FitProblem, fit: Callable[[FitProblem], Outcome]) -> Outcome:
+    """Run a fit; an interrupt ends it with what it has reached, if anything."""
+    own = replace(problem, work=Work(), history=[], latest=None)
+    try:
+        return replace(fit(own), history=own.history, work=own.work)
+    except NotWorthwhileError as error:
+        assert own.latest is not None  # the search has recorded it
+        return Outcome(own.latest, work=own.work, gain=error.gain)
+    except KeyboardInterrupt:
+        if own.latest is None:
+            raise
+        stopped = Outcome(own.latest, interrupted=True)
+        return replace(stopped, history=own.history, work=own.work)
 
 
 def findings(
@@ -40,29 +70,27 @@ def findings(
 ) -> Iterator[Finding]:
     """What did not go well, each with its remedy."""
     yield from _end(outcome, model.max_iter)
-    snapshot = outcome.snapshot
-    failed = sum(each.n_failed for each in snapshot.estimates)
-    if failed:
-        total = len(snapshot.estimates) * len(problem.data)
+    estimates = outcome.snapshot.estimates
+    if outcome.n_failed:
         yield (
-            f"{failed} of {total} log maps did not converge in the fit; try a larger "
-            "sigma or rho",
+            f"{outcome.n_failed} of {len(estimates) * len(problem.data)} log maps did "
+            "not converge in the fit; try a larger sigma or rho",
             RuntimeWarning,
         )
     if outcome.interrupted:
         return
     yield from _components(outcome, problem, weights)
-    errors = [each.log_constant.stderr for each in snapshot.estimates]
-    if max(errors) > WORTHWHILE:
+    stderr = max(each.log_constant.stderr for each in estimates)
+    if stderr > WORTHWHILE:
         yield (
-            f"log densities are uncertain by {max(errors):.2g}, the standard error of "
+            f"log densities are uncertain by {stderr:.2g}, the standard error of "
             "the constant; raise n_samples",
             None,
         )
     flat = isinstance(model.metric_, EuclideanMetric)
     compared = flat or not math.isnan(model.geometry_gain_)
     if not compared and model.method == "ml" and np.ptp(weights) == 0.0:
-        loss = _behind_a_gaussian(snapshot, problem)
+        loss = _behind_a_gaussian(outcome.snapshot, problem)
         if loss > WORTHWHILE:
             yield (
                 f"an ordinary Gaussian mixture is better, by {loss:.2g} in mean log "
@@ -97,8 +125,7 @@ def _components(
     outcome: Outcome, problem: FitProblem, weights: Array
 ) -> Iterator[Finding]:
     """Components with few data, or with a mean that is not among its data."""
-    shares = weights[:, None] * _responsibilities(outcome.snapshot)
-    rows = int(np.sum(weights > 0.0)) * shares.sum(axis=0)
+    rows = int(np.sum(weights > 0.0)) * outcome.snapshot.proportions
     dim = problem.metric.dim
     parameters = dim + problem.covariance_type.n_entries(dim)
     for k, estimate in enumerate(outcome.snapshot.estimates):
@@ -111,26 +138,13 @@ def _components(
                 None,
             )
             continue
-        distance = _off_centre(*usable_tangents(estimate.logs, shares[:, k]))
-        if distance > _FARTHEST:
+        distance = _off_centre(*usable_tangents(estimate.logs, estimate.weights))
+        if distance > 1.0:  # most of the data lie to one side
             yield (
                 f"the mean of component {k} is {distance:.1f} standard deviations off "
                 "the centre of its data; try a larger sigma or rho, or more components",
                 None,
             )
-
-
-def _responsibilities(model: Snapshot) -> Array:
-    parts = model.estimates
-    joint = log_joint(
-        [each.logs.tangents for each in parts],
-        [each.precision for each in parts],
-        [each.log_constant.value for each in parts],
-        model.proportions,
-    )
-    # A row that no component reaches belongs to none.
-    reached = np.isfinite(joint).any(axis=1, keepdims=True)
-    return np.where(reached, softmax(np.where(reached, joint, 0.0), axis=1), 0.0)
 
 
 def _off_centre(tangents: Array, weights: Array) -> float:

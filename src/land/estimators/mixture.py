@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,16 @@ from scipy.spatial import KDTree
 from sklearn.cluster import SpectralClustering
 from sklearn.mixture import GaussianMixture
 
-from land.density.nodes import Reference, Volume
-from land.estimators.base import check_init, check_parts, warn_about_points
-from land.estimators.density import LEFT_OUT, Outcome, RiemannianDensity, attempt
-from land.estimators.scoring import Component, runs_here, spread
+from land.estimators.base import check_init, check_parts
+from land.estimators.density import LEFT_OUT, RiemannianDensity
+from land.estimators.health import Outcome, attempt
+from land.estimators.scoring import (
+    Component,
+    log_shares,
+    runs_here,
+    spread,
+    warn_about_points,
+)
 from land.fitting import (
     FitProblem,
     FitSettings,
@@ -95,22 +101,9 @@ class LANDMixture(RiemannianDensity):
     """
 
     n_components: int = 1
-    sigma: float | str = "auto"
-    rho: float | str = "auto"
-    metric: Any = None
-    method: str = "ml"
-    volume: Volume = "exact"
-    reference: Reference = "lebesgue"
-    covariance_type: str = "full"
+    _: KW_ONLY
     init: Any = "spectral"
     n_init: int = 1
-    n_samples: int = 3000
-    max_iter: int = 100
-    tol: float = 1e-4
-    random_state: Any = None
-    verbose: int = 0
-    callback: Any = None
-    n_jobs: int | None = None
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and label the rows."""
@@ -126,12 +119,8 @@ class LANDMixture(RiemannianDensity):
         With ``volume="paper"`` they weigh densities with respect to the metric's
         volume, as EM does.
         """
-        joint = self._log_joint(X)
-        top = joint.max(axis=1, keepdims=True)
         # A row that no component reaches belongs to all alike.
-        shares = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
-        shares = np.where(np.isfinite(top), shares, 1.0)
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return np.exp(log_shares(self._log_joint(X), -np.log(self.n_components)))
 
     def _run(self, problem, weights, settings, rng) -> Outcome:
         n, dim = problem.data.shape

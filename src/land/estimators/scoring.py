@@ -11,10 +11,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -24,12 +25,14 @@ from joblib import (  # type: ignore[import-untyped]
     parallel_config,
     wrap_non_picklable_objects,
 )
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
+from land._validation import check_points, check_positive
 from land.density.likelihood import Measure, log_density
 from land.density.nodes import Law
-from land.geodesics import exp_map, log_map
+from land.geodesics import LogMap, exp_map, log_map
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -43,6 +46,9 @@ _CHUNK_VALUES = 2**18
 _report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 
+# Functions of points.
+
+
 class Component(NamedTuple):
     """A distribution: one of a mixture, or the only one."""
 
@@ -51,6 +57,134 @@ class Component(NamedTuple):
     covariance: Array
     precision: Array
     log_constant: float
+
+
+def tangents_at(points: Array, metric: Metric, mean: Array) -> Array:
+    """Tangents Log(x) at the mean, (n, D); NaN where a log map failed."""
+    logs = log_map(metric, mean, points)
+    return np.where(logs.converged[:, None], logs.tangents, np.nan)
+
+
+def arrivals_from(tangents: Array, metric: Metric, mean: Array) -> Array:
+    """Points Exp(v) from the mean, (n, D); NaN where an exponential map failed."""
+    found = exp_map(metric, mean, tangents)
+    return np.where(found.converged[:, None], found.points, np.nan)
+
+
+def distances_to(points: Array, metric: Metric, centers: Array) -> Array:
+    """Geodesic distances to centres, (n, K); NaN where a log map failed."""
+    columns = [_lengths(log_map(metric, center, points)) for center in centers]
+    return np.stack(columns, axis=1)
+
+
+def component_log_densities(
+    points: Array,
+    metric: Metric,
+    components: Sequence[Component],
+    law: Law,
+    measure: Measure,
+) -> Array:
+    """Log densities of components at points, (n, K); NaN where a geodesic failed."""
+    columns = []
+    for _, mean, _, precision, log_constant in components:
+        logs = log_map(metric, mean, points)
+        model = metric, mean, precision, log_constant
+        columns.append(log_density(*model, points, logs, law, measure))
+    return np.stack(columns, axis=1)
+
+
+def log_joint(densities: Array, weights: Any) -> Array:
+    """Log of weight times density, (n, K); no density where a geodesic failed."""
+    with np.errstate(divide="ignore"):
+        return np.where(np.isnan(densities), -np.inf, densities) + np.log(weights)
+
+
+def log_shares(joint: Array, otherwise: Any) -> Array:
+    """Log of each one's share of the sum, (n, K); `otherwise` where none is reached."""
+    total = logsumexp(joint, axis=1, keepdims=True)
+    reached = np.isfinite(total)
+    return np.where(reached, joint - np.where(reached, total, 0.0), otherwise)
+
+
+def pairwise_distances(
+    metric: Metric,
+    points: ArrayLike,
+    others: ArrayLike | None = None,
+    *,
+    tol: float = 1e-6,
+    n_jobs: int | None = None,
+) -> Array:
+    """Geodesic distances between all points, or from all points to all others.
+
+    The matrix is what scikit-learn's methods take with ``metric="precomputed"``. NaN,
+    with a warning, where a geodesic did not converge.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric: one of `land.metrics`, or `metric_` of a fitted model.
+    points : array_like of shape (n, D)
+        Where the geodesics start.
+    others : array_like of shape (m, D), optional
+        Where they end. Left out, it is `points` again: each pair is then computed once,
+        and the matrix is symmetric with zeros on its diagonal.
+    tol : float
+        Relative error allowed in the distances.
+    n_jobs : int or None
+        Number of processes, see `LAND`. They share chunks of 4096 pairs.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (n, m)
+
+    Examples
+    --------
+    >>> import land
+    >>> flat = land.metrics.EuclideanMetric(2)
+    >>> land.pairwise_distances(flat, [[0, 0], [3, 4], [0, 1]], [[0, 0]]).round(9)
+    array([[0.],
+           [5.],
+           [1.]])
+    """
+    tol = check_positive("tol", tol)
+    starts = ends = check_points("points", points, metric.dim, ndim=2)
+    rows, columns = np.triu_indices(len(starts), 1)
+    if others is not None:
+        ends = check_points("others", others, metric.dim, ndim=2)
+        rows, columns = np.indices((len(starts), len(ends))).reshape(2, -1)
+    distances = np.zeros((len(starts), len(ends)))
+    if not len(rows):  # one point only
+        return distances
+    pairs = np.concatenate([starts[rows], ends[columns]], axis=1)
+    lengths = in_chunks(partial(_between, metric=metric, tol=tol), pairs, n_jobs)
+    warn_about_points(lengths, "their distances are NaN")
+    distances[rows, columns] = lengths
+    return distances + distances.T if others is None else distances
+
+
+def _between(pairs: Array, metric: Metric, tol: float) -> Array:
+    """Distances (n,) between pairs of points (n, 2 D); NaN where a log map failed."""
+    starts, ends = np.split(pairs, 2, axis=1)
+    return _lengths(log_map(metric, starts, ends, tol=tol))
+
+
+def _lengths(logs: LogMap) -> Array:
+    return np.where(logs.converged, logs.lengths, np.nan)
+
+
+def warn_about_points(values: Array, consequence: str, stacklevel: int = 3) -> None:
+    """Warn about points whose value is NaN."""
+    lost = int(np.sum(np.isnan(values)))
+    if lost:
+        warnings.warn(
+            f"the geodesics to {lost} of {len(values)} points did not converge: "
+            f"{consequence}; try a larger sigma or rho",
+            RuntimeWarning,
+            stacklevel=stacklevel,
+        )
+
+
+# Chunks and jobs.
 
 
 @contextmanager
@@ -73,51 +207,14 @@ def in_chunks(
     """
     size = max(1, min(CHUNK_ROWS, _CHUNK_VALUES // rows.shape[1]))
     chunks = np.array_split(rows, -(-len(rows) // size))
-    values: list[Array] = [np.empty(0)] * len(chunks)
+    values: dict[int, Array] = {}
     report, done = _report.get(), 0
     for position, found in spread(function, chunks, n_jobs):
         values[position] = found
         done += len(found)
         if report is not None:
             report(done, len(rows))
-    return np.concatenate(values)
-
-
-def tangents_at(points: Array, metric: Metric, mean: Array) -> Array:
-    """Tangents Log(x) at the mean, (n, D); NaN where a log map failed."""
-    logs = log_map(metric, mean, points)
-    return np.where(logs.converged[:, None], logs.tangents, np.nan)
-
-
-def arrivals_from(tangents: Array, metric: Metric, mean: Array) -> Array:
-    """Points Exp(v) from the mean, (n, D); NaN where an exponential map failed."""
-    found = exp_map(metric, mean, tangents)
-    return np.where(found.converged[:, None], found.points, np.nan)
-
-
-def distances_to(points: Array, metric: Metric, centers: Array) -> Array:
-    """Geodesic distances to centres, (n, K); NaN where a log map failed."""
-    columns = []
-    for center in centers:
-        logs = log_map(metric, center, points)
-        columns.append(np.where(logs.converged, logs.lengths, np.nan))
-    return np.stack(columns, axis=1)
-
-
-def component_log_densities(
-    points: Array,
-    metric: Metric,
-    components: Sequence[Component],
-    law: Law,
-    measure: Measure,
-) -> Array:
-    """Log densities of components at points, (n, K); NaN where a geodesic failed."""
-    columns = []
-    for _, mean, _, precision, log_constant in components:
-        logs = log_map(metric, mean, points)
-        model = metric, mean, precision, log_constant
-        columns.append(log_density(*model, points, logs, law, measure))
-    return np.stack(columns, axis=1)
+    return np.concatenate([values[k] for k in range(len(chunks))])
 
 
 def spread(

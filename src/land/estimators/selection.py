@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.utils import check_array
@@ -26,15 +26,9 @@ from land.estimators.held_out import try_out
 from land.estimators.mixture import LANDMixture
 from land.estimators.scoring import spread
 
-Array = NDArray[np.float64]
 Criterion = Literal["bic", "aic", "held_out"]
 Row = dict[str, Any]
 
-_COLUMNS = (
-    *("n_components", "sigma", "rho", "log_likelihood", "aic", "bic", "held_out"),
-    *("f_measure", "objective", "seconds", "converged", "n_failed_log_maps"),
-    *("warnings", "error"),
-)
 # Signs that make the best value the smallest.
 SIGNS = {"bic": 1.0, "aic": 1.0, "held_out": -1.0}
 
@@ -62,13 +56,6 @@ class Selection:
     model: LANDMixture
     criterion: Criterion
     interrupted: bool = False
-
-
-class _Candidate(NamedTuple):
-    """A row of the table, and the model behind it if it could be fitted."""
-
-    row: Row
-    model: LANDMixture | None = None
 
 
 def select(
@@ -122,8 +109,7 @@ def select(
     verbose : int
         Whether to report every candidate on the standard error stream.
     **parameters
-        Further parameters of `LANDMixture`, such as ``volume="paper"``; they take the
-        place of those of `estimator`.
+        Further parameters of `LANDMixture`, in place of those of `estimator`.
 
     Returns
     -------
@@ -131,16 +117,15 @@ def select(
         Its table has ``n_components``, ``sigma`` and ``rho`` (NaN if the metric was
         given), and of the model fitted to all rows ``log_likelihood`` (with respect to
         dx), ``aic``, ``bic``, ``objective``, ``converged`` and ``n_failed_log_maps``;
-        ``held_out``, the mean log density of the held-out rows, if known;
-        ``f_measure``, the agreement with `labels`; ``seconds``, compilation included;
-        ``warnings`` of the fit, repeated for the chosen model only; and the ``error``
-        if it failed.
+        the mean log density ``held_out``, if known; ``f_measure``, the agreement with
+        `labels`; ``seconds``, compilation included; ``warnings`` of the fit, repeated
+        for the chosen model only; and the ``error`` if it failed.
 
     Notes
     -----
-    AIC and BIC count the means, covariances and weights as parameters, but not the
-    metric, although it is learned from the same rows. They are made to compare numbers
-    of components; held-out rows also tell sigmas apart.
+    AIC and BIC do not count the metric as parameters, although it is learned from the
+    same rows. They are made to compare numbers of components; held-out rows also tell
+    sigmas apart.
 
     Examples
     --------
@@ -178,7 +163,6 @@ def select(
     report = partial(_report, criterion, len(models)) if verbose else None
     candidates, interrupted = _fit_all(fit, models, n_jobs, report)
     chosen = _choose(candidates, criterion)
-    assert chosen.model is not None
     _warn_about_edge(candidates, chosen)
     if chosen.row["warnings"]:
         warnings.warn(
@@ -192,6 +176,39 @@ def select(
 
         table = pandas.DataFrame(table)
     return Selection(table, chosen.row, chosen.model, criterion, interrupted)
+
+
+def _grid(n_components: Any, sigma: Any, template: LANDMixture) -> ParameterGrid:
+    """All combinations, without repetitions."""
+    if not is_learned(template.metric) and sigma is not None:
+        raise ValueError(
+            "sigma has no effect where a metric is given; leave one of them out"
+        )
+    tried = [n_components, template.sigma if sigma is None else sigma]
+    counts, sigmas = ([one] if np.ndim(one) == 0 else list(one) for one in tried)
+    counts = [check_count("n_components", each) for each in counts]
+    values = {"n_components": counts, "sigma": sigmas}
+    return ParameterGrid({name: list(dict.fromkeys(values[name])) for name in values})
+
+
+def _check_labels(labels: Any, n: int) -> list[Any] | None:
+    if labels is None:
+        return None
+    values = list(labels)
+    if len(values) != n:
+        raise ValueError(
+            f"labels must have one entry for each row of X, {n}, got {len(values)}"
+        )
+    if all(label is None for label in values):
+        raise ValueError("labels must be known (not None) for at least one row")
+    return values
+
+
+class _Candidate(NamedTuple):
+    """A row of the table, and the model behind it if it could be fitted."""
+
+    row: Row
+    model: Any = None
 
 
 def _fit_all(fit, models, n_jobs, report) -> tuple[list[_Candidate], bool]:
@@ -224,14 +241,22 @@ def _fit_candidate(model: LANDMixture, X: Any, parts: Any, labels: Any) -> _Cand
 
     `parts` are rows to fit and rows held out, if there are any.
     """
-    row = _empty_row(model)
-    fitted: LANDMixture | None = None
+    row, fitted = _empty_row(model), None
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             fitted, values, _ = try_out(clone(model), X, X)
-            row |= _scores(fitted, values)
+            total = float(np.sum(values))
+            row |= {
+                "sigma": float(getattr(fitted, "sigma_", math.nan)),
+                "rho": float(getattr(fitted, "rho_", math.nan)),
+                "log_likelihood": total,
+                **information_criteria(total, fitted.n_parameters_, len(values)),
+                "objective": float(fitted.objective_),
+                "converged": bool(fitted.converged_),
+                "n_failed_log_maps": int(fitted.n_failed_log_maps_),
+            }
             if labels is not None:
                 pairs = zip(labels, fitted.predict(X).tolist(), strict=True)
                 known = [pair for pair in pairs if pair[0] is not None]
@@ -245,37 +270,25 @@ def _fit_candidate(model: LANDMixture, X: Any, parts: Any, labels: Any) -> _Cand
     return _Candidate(row, fitted)
 
 
-def _scores(model: LANDMixture, values: Array) -> Row:
-    total = float(np.sum(values))
-    return {
-        "sigma": float(getattr(model, "sigma_", math.nan)),
-        "rho": float(getattr(model, "rho_", math.nan)),
-        "log_likelihood": total,
-        **information_criteria(total, model.n_parameters_, len(values)),
-        "objective": float(model.objective_),
-        "converged": bool(model.converged_),
-        "n_failed_log_maps": int(model.n_failed_log_maps_),
-    }
-
-
 def _empty_row(model: LANDMixture) -> Row:
-    row: Row = dict.fromkeys(_COLUMNS, math.nan)
-    row["n_components"] = model.n_components
+    numbers = "sigma rho log_likelihood aic bic held_out f_measure objective seconds"
+    row: Row = {"n_components": model.n_components}
+    row |= dict.fromkeys(numbers.split(), math.nan)
     if is_learned(model.metric) and isinstance(model.sigma, Real):
         row["sigma"] = float(model.sigma)
-    return row | {"converged": False, "warnings": "", "error": ""}
+    failed = {"n_failed_log_maps": math.nan, "warnings": "", "error": ""}
+    return row | {"converged": False} | failed
 
 
 def _choose(candidates: list[_Candidate], criterion: Criterion) -> _Candidate:
     """The best candidate; the first of several that are equally good."""
-    fitted = [each for each in candidates if each.model is not None]
-    eligible = [each for each in fitted if math.isfinite(each.row[criterion])]
+    eligible = [each for each in candidates if math.isfinite(each.row[criterion])]
     if eligible:
         return min(eligible, key=lambda each: SIGNS[criterion] * each.row[criterion])
     reasons = (each.row["error"] or each.row["warnings"] for each in candidates)
     first = next(filter(None, reasons), "no reason is known")
     what = f"all {len(candidates)} candidates failed"
-    if fitted:
+    if any(each.model is not None for each in candidates):
         what = f"none of {len(candidates)} candidates has a finite {criterion}"
     raise RuntimeError(f"{what}; the first: {first}")
 
@@ -302,29 +315,3 @@ def _report(criterion: Criterion, total: int, done: int, row: Row) -> None:
         f"select: {done} of {total}  n_components {row['n_components']}  "
         f"{sigma}{outcome}  {row['seconds']:.1f} s"
     )
-
-
-def _grid(n_components: Any, sigma: Any, template: LANDMixture) -> ParameterGrid:
-    """All combinations, without repetitions."""
-    if not is_learned(template.metric) and sigma is not None:
-        raise ValueError(
-            "sigma has no effect where a metric is given; leave one of them out"
-        )
-    tried = [n_components, template.sigma if sigma is None else sigma]
-    counts, sigmas = ([one] if np.ndim(one) == 0 else list(one) for one in tried)
-    counts = [check_count("n_components", each) for each in counts]
-    values = {"n_components": counts, "sigma": sigmas}
-    return ParameterGrid({name: list(dict.fromkeys(values[name])) for name in values})
-
-
-def _check_labels(labels: Any, n: int) -> list[Any] | None:
-    if labels is None:
-        return None
-    values = list(labels)
-    if len(values) != n:
-        raise ValueError(
-            f"labels must have one entry for each row of X, {n}, got {len(values)}"
-        )
-    if all(label is None for label in values):
-        raise ValueError("labels must be known (not None) for at least one row")
-    return values

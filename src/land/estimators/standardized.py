@@ -44,23 +44,15 @@ def parts_of(model: Any) -> Parts:
             f"model must be fitted and have means, got {type(model).__name__} without"
         )
     means = np.atleast_2d(found[0])
-    weights = getattr(model, "weights_", np.full(len(means), 1.0 / len(means)))
-    return Parts(weights, means, _covariances(model, *means.shape))
-
-
-def _covariances(model: Any, count: int, dim: int) -> Array | None:
-    """Covariance matrices (K, D, D); scikit-learn has four ways to store them."""
-    if hasattr(model, "covariance_"):
-        return np.asarray(model.covariance_)[None]
-    if not hasattr(model, "covariances_"):
-        return None
-    stored = np.asarray(model.covariances_)
-    kind = "full" if stored.ndim == 3 else model.covariance_type
-    if kind == "tied":
-        return np.broadcast_to(stored, (count, dim, dim))
-    if kind == "diag":
-        return stored[:, None, :] * np.eye(dim)
-    return stored[:, None, None] * np.eye(dim) if kind == "spherical" else stored
+    count, dim = means.shape
+    weights = getattr(model, "weights_", np.full(count, 1.0 / count))
+    stored = getattr(model, "covariances_", getattr(model, "covariance_", None))
+    if stored is not None and np.shape(stored) != (count, dim, dim):
+        stored = np.asarray(stored)  # one matrix, diagonals, or variances
+        if hasattr(model, "covariances_") and model.covariance_type != "tied":
+            stored = stored.reshape(count, 1, -1) * np.eye(dim)
+        stored = np.broadcast_to(stored, (count, dim, dim))
+    return Parts(weights, means, stored)
 
 
 def _has(name: str) -> Callable[[Method], Method]:
@@ -160,7 +152,7 @@ class Standardized(BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Responsibilities (n, K), see `LANDMixture`."""
         points = self._standardized(X)
-        return np.asarray(self.estimator_.predict_proba(points))
+        return self.estimator_.predict_proba(points)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, see `LAND.save`."""

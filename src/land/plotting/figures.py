@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from land.estimators.archive import replacing
+from land.estimators.files import replacing
 from land.plotting.components import (
     MOST_SHOWN,
     plot_covariance,

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import check_points
-from land.estimators.archive import replacing
+from land.estimators.files import replacing
 from land.estimators.held_out import (
     LEAST_ROWS,
     Comparison,

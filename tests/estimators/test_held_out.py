@@ -5,7 +5,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 import land
-from land.estimators import learning
+from land.estimators import held_out
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +45,15 @@ def test_a_normal_cloud_stays_flat():
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 2))
-    score = learning._Search.score
+    score = held_out._Search.score
 
     def interrupted(search, place):
         if len(search.found) == 1:
             raise KeyboardInterrupt
         return score(search, place)
 
-    monkeypatch.setattr(learning._Search, "score", interrupted)
-    model = land.LAND("learn", random_state=0).fit(X)
+    monkeypatch.setattr(held_out._Search, "score", interrupted)
+    model = land.LAND(sigma="learn", random_state=0).fit(X)
     assert [row["chosen"] for row in model.learning_] == [True]
 
 
@@ -73,4 +73,4 @@ def test_what_cannot_be_learned(arguments, message):
 
 def test_few_rows_cannot_be_held_out():
     with pytest.raises(ValueError, match="need at least 4 of them, got 3"):
-        land.LAND("learn").fit(np.eye(3)[:, :2])
+        land.LAND(sigma="learn").fit(np.eye(3)[:, :2])
