@@ -10,14 +10,7 @@ import pytest
 
 import land
 from land.cli import demo
-from land.cli.console import Console
-from land.cli.models import load_model
-from land.plotting.figures import model_figure
-
-
-def load(file):
-    return load_model(file, Console(quiet=True))
-
+from land.plotting.page import View, model_figure
 
 SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
@@ -61,9 +54,8 @@ def in_units_of_the_table(axis, name, center, scale):
 
 @pytest.mark.parametrize("kind", ["metric", "pairs"])
 def test_axes_have_the_units_of_the_table(scaled_file, scaled, in_units, kind):
-    stored = load(scaled_file)
-    _, center, scale = scaled
-    ax = model_figure(stored, kind, 5).axes[0]
+    model, center, scale = scaled
+    ax = model_figure(View(model, ["across", "up"], center, scale), kind, 5).axes[0]
     in_units_of_the_table(ax.xaxis, "across", center[0], scale[0])
     in_units_of_the_table(ax.yaxis, "up", center[1], scale[1])
 
@@ -94,7 +86,7 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
 @pytest.fixture
 def _light_demo(monkeypatch):
     """The demonstration with far fewer data and effort than the real one."""
-    for name, value in {"ROWS": 60, "SAMPLES": 100, "GRID": 5}.items():
+    for name, value in {"ROWS": 60, "SAMPLES": 100}.items():
         monkeypatch.setattr(demo, name, value)
     cases = [
         case._replace(n_components=1, sigma=1.0, rho=1.0)
@@ -173,7 +165,7 @@ def test_reproduce_runs(cli, result, runner, tmp_path):
 
 def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
     """The installed package has no experiments, and says where they are."""
-    monkeypatch.setattr(sys.modules["land.cli.main"], "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(sys.modules["land.cli"], "_CHECKOUT", tmp_path)
     monkeypatch.setattr(sys, "path", [])
     for name in list(sys.modules):
         if name.split(".")[0] == "reproduction":

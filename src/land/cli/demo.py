@@ -1,8 +1,4 @@
-"""`land demo`: LAND, least squares and a Gaussian mixture on built-in data.
-
-They are fitted to half of the data and judged on the other half. Sigma and rho suit the
-purpose: a large rho for a density, a small one for clusters.
-"""
+"""`land demo`: LAND, least squares and a Gaussian mixture on built-in data."""
 
 from __future__ import annotations
 
@@ -11,18 +7,19 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.mixture import GaussianMixture
 
 import land
 from land import plotting
 from land.cli.console import Console
 from land.cli.tables import text_table, write_table
-from land.plotting.figures import save_figure
+from land.plotting.page import save_figure
 from land.plotting.sheet import COLORS, LEGEND, sheet
 
-# Rows for each component, effort for constants and points along the axes of a figure:
-# small enough to take seconds, large enough to tell the models apart.
-ROWS, SAMPLES, GRID = 300, 600, 26
+# Rows for each component, and effort for constants: small enough to take seconds, large
+# enough to tell the models apart.
+ROWS, SAMPLES = 300, 600
 _MODELS = ("LAND", "least squares", "Gaussian mixture")
 _NOTE = """\
 (higher is better for both; held-out: mean over rows not fitted to; sigma and rho were
@@ -45,21 +42,21 @@ def demo(options: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     options.output.mkdir(parents=True, exist_ok=True)
     console.say("comparing models on built-in data; the first run compiles")
-    rows, figure = compare(builtin_cases(options.seed), options.seed, console)
+    rows, figure = _compare(builtin_cases(options.seed), options.seed, console)
     files = [options.output / f"demo.{kind}" for kind in ("png", "pdf", "csv")]
     for file in files[:2]:
         save_figure(figure, file)
-    columns = {key: [row[key] for row in rows] for key in rows[0]}
-    write_table(files[2], columns)
+    table = pd.DataFrame(rows)
+    write_table(files[2], table)
     seconds = time.perf_counter() - started
     places = f"figure: {files[0]}, {files[1]}\ntable: {files[2]}  ({seconds:.0f} s)"
     result = {"rows": rows, "files": [str(file) for file in files], "seconds": seconds}
-    console.result(f"{text_table(columns)}\n{_NOTE}\n{places}", result)
+    console.result(f"{text_table(table)}\n{_NOTE}\n{places}", result)
     return 0
 
 
 def builtin_cases(seed: int) -> list[Case]:
-    """The data sets; every other row is for the fit, the rest to judge it."""
+    """The data sets, with a large rho for a density and a small one for clusters."""
     curve = land.datasets.make_half_ellipse(ROWS, random_state=seed)
     moons, classes = land.datasets.make_two_moons(2 * ROWS, random_state=seed)
     rng = np.random.default_rng(seed)
@@ -70,8 +67,8 @@ def builtin_cases(seed: int) -> list[Case]:
     ]
 
 
-def compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict], Any]:
-    """Fit, judge and draw all models: a row for each, and the figure."""
+def _compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict], Any]:
+    """Fit all models to every other row and judge them by the rest; the figure."""
     rows: list[dict[str, Any]] = []
     with sheet(len(cases), len(_MODELS), (3.0, 2.1)) as (figure, axes):
         for panels, case in zip(axes, cases, strict=True):
@@ -89,7 +86,6 @@ def compare(cases: list[Case], seed: int, console: Console) -> tuple[list[dict],
 
 
 def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
-    """Fit one model to every other row."""
     if name == "Gaussian mixture":
         model = GaussianMixture(case.n_components, n_init=10, random_state=seed)
         return model.fit(case.data[::2])
@@ -110,7 +106,6 @@ def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
 
 
 def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
-    """A row of the table: how well the model does on rows it was not fitted to."""
     test, agreement = case.data[1::2], None
     if case.classes is not None:
         agreement = land.f_measure(case.classes[1::2], model.predict(test))
@@ -126,7 +121,7 @@ def _judged(case: Case, name: str, model: Any) -> dict[str, Any]:
 
 def _draw(ax: Any, model: Any, data: np.ndarray) -> None:
     plotting.plot_data(data, ax, s=5, alpha=0.5, label="data")
-    contours: Any = plotting.plot_density(model, ax, grid=GRID)
+    contours: Any = plotting.plot_density(model, ax)
     shares = "density (95 % to 5 % of the probability)"
     ax.fill([], [], color=contours.cmap(0.5), label=shares)
     # One colour: the order of components differs from model to model.

@@ -32,7 +32,7 @@ from land.plotting.sheet import (
     styled,
 )
 
-# What the eye should follow, and what it should not.
+# Colours of lines to follow, of others, and of points.
 GEODESIC, STRAIGHT, FAN = COLORS[:3]
 POINT = "#222222"
 # The darkest shade stays light enough for lines and points on it.
@@ -63,18 +63,10 @@ def plot_metric(
     grid: int = 200,
     **style,
 ) -> QuadMesh:
-    """Shade the plane by the volume element: steps in the dark are long.
+    """Shade the plane by the volume element of a metric: steps in the dark are long.
 
-    Returns the shading, of log sqrt|M|; hand it to `colorbar`.
-
-    Parameters
-    ----------
-    metric : Metric
-        A metric in two dimensions.
-    limits, grid
-        See `plot_density`.
-    ax, **style
-        See `land.plotting`; of `Axes.pcolormesh`.
+    Returns the shading, of log sqrt|M|; hand it to `colorbar`. For `limits` and `grid`
+    see `plot_density`; `style` is of `Axes.pcolormesh`.
     """
     if metric.dim != 2:
         raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
@@ -94,31 +86,21 @@ def plot_geodesics(
 ) -> LineCollection:
     """Draw geodesics, or any other curves.
 
-    Parameters
-    ----------
-    curves : Geodesic, sequence of Geodesic, LogMap or array_like of shape (n, k, 2)
-        From `land.geodesic` or `land.log_map`; or points, such as rays of
-        `land.exp_map`.
-    ax, **style
-        See `land.plotting`; of `LineCollection`.
+    They come from `land.geodesic` or `land.log_map`; or they are points (n, k, 2), such
+    as rays of `land.exp_map`. The `style` is of `LineCollection`.
     """
     ax = axes(ax)
-    lines = check_points("curves", _points(curves), 2, ndim=3)
+    several: Any = curves.curves if isinstance(curves, LogMap) else curves
+    several = [curves] if isinstance(curves, Geodesic) else several
+    times = np.linspace(0.0, 1.0, SMOOTH + 1)
+    points = [each(times) if isinstance(each, Geodesic) else each for each in several]
+    lines = check_points("curves", points, 2, ndim=3)
     look = styled(style, colors=GEODESIC, linewidths=1.4, zorder=3)
     artist = LineCollection(list(lines), **look)
     ax.add_collection(artist)
     ax.autoscale_view()
     ax.set_aspect("equal")
     return artist
-
-
-def _points(curves: Any) -> Any:
-    """The points of curves in any form."""
-    if isinstance(curves, LogMap):
-        return curves.curves
-    several = [curves] if isinstance(curves, Geodesic) else curves
-    times = np.linspace(0.0, 1.0, SMOOTH + 1)
-    return [each(times) if isinstance(each, Geodesic) else each for each in several]
 
 
 # Densities.
@@ -185,8 +167,9 @@ def plot_density(
     lattice = density_grid(model, measure=measure, grid=grid, limits=bounds)
     artist = plot_grid(lattice, ax, levels=levels, filled=filled, **style)
     if colorbar:
-        which = _NAMES[measure if metric_of(model) else "lebesgue"]
-        _add_colorbar(artist, which, shares=levels is None)
+        _add_colorbar(
+            artist, measure if _is_ours(model) else "lebesgue", levels is None
+        )
     return artist
 
 
@@ -211,12 +194,11 @@ def density_grid(
     parameters see `plot_density`.
     """
     check_dimensions(getattr(model, "n_features_in_", 2), 2)
-    metric = metric_of(model)
     x, y, points = mesh(check_limits(limits), grid)
     density = np.ma.masked_invalid(np.exp(_log_densities(model, points, measure)))
     mass = density
-    if metric is not None and measure == "riemannian":
-        mass = density * np.exp(metric.log_volume(points))
+    if measure == "riemannian":
+        mass = density * np.exp(metric_of(model).log_volume(points))
     return DensityGrid(x, y, density, mass)
 
 
@@ -269,10 +251,14 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
     return levels
 
 
+def _is_ours(model: Any) -> bool:
+    """Whether a model has more than one measure: others than ours have dx only."""
+    return isinstance(getattr(model, "metric_", None), Metric)
+
+
 def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
     """Log densities at points (..., D); NaN where they could not be computed."""
-    # Other models than ours have one measure only, dx.
-    which = {} if metric_of(model) is None else {"measure": measure}
+    which = {"measure": measure} if _is_ours(model) else {}
     with warnings.catch_warnings():
         # The gaps in the figure show where; a count of points does not help.
         warnings.filterwarnings("ignore", message="the geodesics to", append=False)
@@ -301,10 +287,10 @@ def _refined(lattice: DensityGrid) -> tuple[Array, Array, Any]:
     return fine_x, fine_y, np.exp(Akima1DInterpolator(x, logs, axis=1)(fine_x))
 
 
-def _add_colorbar(artist: QuadContourSet, which: str, shares: bool) -> None:
+def _add_colorbar(artist: QuadContourSet, measure: Measure, shares: bool) -> None:
     """Say which density is drawn, and what its contours enclose."""
     bar = artist.figure.colorbar(artist, ax=artist.axes, shrink=0.8)
-    label = f"density with respect to {which}"
+    label = f"density with respect to {_NAMES[measure]}"
     heights = np.asarray(artist.levels)
     if shares and len(heights) == len(SHARES):
         bar.set_ticks(heights.tolist(), labels=[f"{100 * s:.0f} %" for s in SHARES])
