@@ -52,8 +52,6 @@ from land.plotting.sheet import (
 _MOST_UNEQUAL = 8.0
 # Points of a figure at most: more make the file large, and hide each other.
 _MOST_POINTS = 500
-# Points of the density along each axis.
-_GRID = 60
 # Columns at most that the page draws in pairs.
 _SHOWN = 3
 _PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
@@ -107,14 +105,16 @@ def save_figure(figure: Any, path: Path) -> None:
         figure.savefig(stream, format=path.suffix[1:], dpi=200, bbox_inches="tight")
 
 
-def model_figure(view: View, kind: str, grid: int) -> Any:
-    """The figure of a kind, see `land plot`, with the data the metric was learned from.
+def model_figure(view: View, kind: str, grid: int = 60, points: Any = None) -> Any:
+    """The figure of a kind, see `land plot`, with points in the model's coordinates.
 
-    A ValueError if the model has none of this kind.
+    By default those that the metric was learned from. A ValueError if the model has no
+    figure of this kind.
     """
-    dim, points = len(view.columns), view.model.metric_.landmarks
+    model, dim = view.model, len(view.columns)
+    points = model.metric_.landmarks if points is None else points
     if kind == "history":
-        return _single_figure(plot_history, view.model)
+        return _single_figure(plot_history, model)
     if points is None and (kind != "density" or dim > 2):
         raise ValueError(
             "the model's space is flat, so its file has no data to draw; use --kind "
@@ -124,10 +124,11 @@ def model_figure(view: View, kind: str, grid: int) -> Any:
         return _line_figure(view, points, grid)
     if kind == "view3d":
         return _view3d_figure(view, points)
-    if not hasattr(view.model, "score_samples") and kind != "metric":
+    if not hasattr(model, "score_samples") and kind != "metric":
         kind = "pairs"  # clusters have no more to show
     if kind == "pairs":
         return _pairs_figure(view, points, range(min(dim, MOST_SHOWN)))
+    check_dimensions(dim, 2)
     return _plane_figure(view, kind, points, grid)
 
 
@@ -147,7 +148,7 @@ def _line_figure(view: View, points: Any, grid: int) -> Any:
             ax.hist(points[:, 0], **shape, label="data")
         plot_density(view.model, ax, grid=grid)
         figure.legend(**LEGEND)
-        _label(ax.xaxis, view, 0)
+        _label(view, ax.xaxis)
         _mark(ax.yaxis, 0.0, 1.0 / view.scale[0])  # lower in wider units
     return figure
 
@@ -155,7 +156,6 @@ def _line_figure(view: View, points: Any, grid: int) -> Any:
 def _plane_figure(view: View, kind: str, points: Any, grid: int) -> Any:
     """The figure of a model of two columns; of a flat one there are no points."""
     model = view.model
-    check_dimensions(len(view.columns), 2)
     width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
     to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
     ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7
@@ -177,8 +177,7 @@ def _plane_figure(view: View, kind: str, points: Any, grid: int) -> Any:
         component_legend(figure, model, 1.0 if kind == "density" else None, data=dots)
         if not to_scale:
             ax.set_aspect("auto")
-        _label(ax.xaxis, view, 0)
-        _label(ax.yaxis, view, 1)
+        _label(view, ax.xaxis, ax.yaxis)
     return figure
 
 
@@ -188,18 +187,15 @@ def _pairs_figure(view: View, points: Array, shown: Sequence[int]) -> Any:
         axes[0, 0].remove()
         panels = plot_pairs(view.model, points, figure, dimensions=shown)
         for ax, pair in zip(panels, combinations(shown, 2), strict=True):
-            _label(ax.xaxis, view, pair[0])
-            _label(ax.yaxis, view, pair[1])
+            _label(view, ax.xaxis, ax.yaxis, dimensions=pair)
     return figure
 
 
 def _view3d_figure(view: View, points: Array) -> Any:
     """The first three columns in space."""
     with sheet(1, 1, (5.0, 4.0), subplot_kw={"projection": "3d"}) as (figure, axes):
-        ax = axes[0, 0]
-        plot_view3d(view.model, points, ax)
-        for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
-            _label(axis, view, k)
+        ax = plot_view3d(view.model, points, axes[0, 0])
+        _label(view, ax.xaxis, ax.yaxis, ax.zaxis)
     return figure
 
 
@@ -224,10 +220,11 @@ def _samples_figure(view: View, X: Array, seed: int) -> Any:
     return figure
 
 
-def _label(axis: Any, view: View, k: int) -> None:
-    """Name an axis and mark it at round numbers in the units of the data."""
-    axis.set_label_text(view.columns[k], parse_math=False)  # "$" is a dollar
-    _mark(axis, view.center[k], view.scale[k])
+def _label(view: View, *axes: Any, dimensions: Sequence[int] = (0, 1, 2)) -> None:
+    """Name axes and mark them at round numbers in the units of the data."""
+    for axis, d in zip(axes, dimensions, strict=False):
+        axis.set_label_text(view.columns[d], parse_math=False)  # "$" is a dollar
+        _mark(axis, view.center[d], view.scale[d])
 
 
 def _mark(axis: Any, center: float, scale: float) -> None:
@@ -420,27 +417,26 @@ def _figures(view: View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
     """Caption, what draws it, and words for each of the points."""
     model, points = view.model, (X - view.center) / view.scale
     dim, rows = X.shape[1], f"{len(X)} rows of the data"
-    if dim == 1:
-        draw = partial(_line_figure, view, points, _GRID)
-        yield f"Density over a histogram of {rows}", draw, None
-    elif dim == 2:
-        draw = partial(_plane_figure, view, "density", points, _GRID)
+    if dim > 2:
+        shown = range(_SHOWN)
+        words = f"{rows} in pairs of the first {_SHOWN} columns"
+        draw = partial(_pairs_figure, view, points, shown)
+        yield f"Clusters, means and covariances of {words}", draw, None
+    else:
+        draw = partial(model_figure, view, "density", points=points)
         yield f"Density, means and covariances over {rows}", draw, None
+    if dim == 2:
         count = len(parts_of(model).means)
         shares = model.predict_proba(points) if count > 1 else np.ones((len(X), 1))
         hover = [
             f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
             for row, each in zip(numbers, shares, strict=True)
         ]
-        draw = partial(_plane_figure, view, "responsibilities", points, _GRID)
+        draw = partial(model_figure, view, "responsibilities", points=points)
         yield f"Geodesics from the means to {rows}, by component", draw, hover
-    else:
-        draw = partial(_pairs_figure, view, points, range(_SHOWN))
-        words = f"{rows} in pairs of the first {_SHOWN} columns"
-        yield f"Clusters, means and covariances of {words}", draw, None
     samples = partial(_samples_figure, view, X, seed)
     yield f"Samples of the model beside {rows}", samples, None
-    history = partial(_single_figure, plot_history, model)
+    history = partial(model_figure, view, "history")
     yield "Mean negative log density against the steps of the fit", history, None
     if getattr(model, "learning_", None):
         learning = partial(_single_figure, plot_learning, model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,12 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 from scipy.interpolate import Akima1DInterpolator
+from scipy.ndimage import binary_dilation
 
 from land._validation import check_points
 from land.density.likelihood import Measure
-from land.geodesics import Geodesic, LogMap
+from land.estimators.standardized import parts_of
+from land.geodesics import Geodesic, LogMap, exp_map
 from land.metrics import Metric
 from land.plotting.sheet import (
     COLORS,
@@ -27,7 +30,6 @@ from land.plotting.sheet import (
     check_dimensions,
     check_limits,
     mesh,
-    metric_of,
     region,
     styled,
 )
@@ -40,6 +42,8 @@ _SHORT_TO_LONG = LinearSegmentedColormap.from_list("short to long", ["w", "#8c8c
 # Contours enclose these shares of the probability, from the outermost inwards. Shares
 # stay put where a few cells near a caustic have a huge density; heights would not.
 SHARES = np.linspace(0.95, 0.05, 7)
+# Share of the probability that is negligible, and points where a component has some.
+_NEGLIGIBLE, _SEEDS = 1e-3, 200
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
@@ -164,7 +168,8 @@ def plot_density(
     bounds = region(model, ax, limits)
     if dim == 1:
         return _plot_line(model, ax, measure, max(grid, SMOOTH), bounds[0], style)
-    lattice = density_grid(model, measure=measure, grid=grid, limits=bounds)
+    lowest = np.inf if levels is None or np.ndim(levels) == 0 else np.min(levels)
+    lattice = _density_grid(model, bounds, measure, grid, lowest)
     artist = plot_grid(lattice, ax, levels=levels, filled=filled, **style)
     if colorbar:
         _add_colorbar(
@@ -190,16 +195,79 @@ def density_grid(
 ) -> DensityGrid:
     """Compute the density of a model on a lattice, to be drawn by `plot_grid`.
 
-    Drawing is quick and computing is not: keep the lattice to draw it again. For the
+    Drawing is quick and computing is not: keep the lattice to draw it again. Where the
+    density of a LAND is negligible it is not computed but set to zero. For the
     parameters see `plot_density`.
     """
+    return _density_grid(model, check_limits(limits), measure, grid, np.inf)
+
+
+def _density_grid(model, bounds, measure, grid, lowest) -> DensityGrid:
+    """The density, where it is above `lowest` or matters for the default contours."""
     check_dimensions(getattr(model, "n_features_in_", 2), 2)
-    x, y, points = mesh(check_limits(limits), grid)
-    density = np.ma.masked_invalid(np.exp(_log_densities(model, points, measure)))
-    mass = density
+    x, y, points = mesh(bounds, grid)
+    if not _is_ours(model):
+        found = np.ma.masked_invalid(np.exp(_log_densities(model, points, measure)))
+        return DensityGrid(x, y, found, found)
+    volume = np.ones(points.shape[:2])
     if measure == "riemannian":
-        mass = density * np.exp(metric_of(model).log_volume(points))
-    return DensityGrid(x, y, density, mass)
+        volume = np.exp(model.metric_.log_volume(points))
+    density, failed = np.zeros(volume.shape), np.zeros(volume.shape, dtype=bool)
+    weights = parts_of(model).weights
+    for weight, part in zip(weights, _one_by_one(model), strict=True):
+        enough = lowest / (weight * len(weights)) if weight > 0.0 else np.inf
+        values = _where_high(part, x, y, points, volume, measure, enough)
+        failed |= np.isnan(values)
+        density += weight * np.nan_to_num(values)
+    found = np.ma.array(density, mask=failed & (density == 0.0))
+    return DensityGrid(x, y, found, found * volume)
+
+
+def _one_by_one(model: Any) -> list[Any]:
+    """The components of a mixture as models of their own."""
+    if not hasattr(model, "means_"):
+        return [model]
+    parts = [copy(model) for _ in model.means_]
+    for k, part in enumerate(parts):
+        for name in ("means_", "covariances_", "precisions_", "log_constants_"):
+            setattr(part, name, getattr(model, name)[[k]])
+        part.weights_ = np.ones(1)
+    return parts
+
+
+def _where_high(part, x, y, points, volume, measure, lowest) -> Array:
+    """The density of one component, zero where it is negligible; NaN where unknown.
+
+    Geodesics far into empty space are the slowest to find, and what they lead to is not
+    seen. With respect to its reference the density falls along every geodesic from the
+    mean, so that the place where it is high is connected: compute it around the mean
+    and other points of the component, then around all that is high.
+    """
+    parts, grid = parts_of(part), len(x)
+    rng = np.random.default_rng(0)
+    covariance = np.asarray(parts.covariances)[0]
+    tangents = rng.multivariate_normal(np.zeros(2), covariance, _SEEDS)
+    tangents[0] = 0.0
+    reached = exp_map(part.metric_, parts.means[0], tangents)
+    columns, rows = (
+        np.round(np.interp(each, axis, np.arange(grid), -1.0, -1.0)).astype(int)
+        for each, axis in zip(reached.points[reached.converged].T, (x, y), strict=True)
+    )
+    within = (columns >= 0) & (rows >= 0)
+    high = np.zeros(volume.shape, dtype=bool)
+    high[rows[within], columns[within]] = True
+    if not within[0]:  # it comes in through the border
+        high[[0, -1]] = high[:, [0, -1]] = True
+    density, known = np.zeros(volume.shape), np.zeros(volume.shape, dtype=bool)
+    while True:
+        fresh = binary_dilation(high, np.ones((3, 3))) & ~known
+        if not fresh.any():
+            return density
+        density[fresh] = np.exp(_log_densities(part, points[fresh], measure))
+        known |= fresh
+        if np.nansum(density) > 0.0:
+            (floor,) = _heights(density, density * volume, [1.0 - _NEGLIGIBLE])
+            high = known & ~(density < min(lowest, floor))  # or unknown
 
 
 def plot_grid(
@@ -231,10 +299,20 @@ def plot_grid(
 def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array:
     """Heights above which lie the given shares of the mass, ascending.
 
-    Density and mass are those of each cell; masked cells do not count.
+    Density and mass are those of each cell; those that are not finite do not count.
     """
-    heights = np.ma.compressed(density)
-    weights = np.ma.compressed(np.ma.array(mass, mask=np.ma.getmaskarray(density)))
+    levels = np.unique(_heights(density, mass, shares))
+    if len(levels) < 2:
+        raise ValueError(
+            "the density is high in a few places between the points of the grid only; "
+            "try a larger grid, or standardised columns"
+        )
+    return levels
+
+
+def _heights(density: Array, mass: Array, shares: Any) -> Array:
+    known = np.isfinite(np.ma.filled(density, np.nan))
+    heights, weights = np.ma.getdata(density)[known], np.ma.getdata(mass)[known]
     if not len(heights) or not weights.sum() > 0.0:
         raise ValueError(
             "the density is zero or unknown on the whole grid; try other limits"
@@ -242,13 +320,7 @@ def enclosing_levels(density: Array, mass: Array, shares: Any = SHARES) -> Array
     order = np.argsort(-heights)
     above = np.cumsum(weights[order]) / weights.sum()
     rows = np.searchsorted(above, shares)
-    levels = np.unique(heights[order][np.minimum(rows, len(heights) - 1)])
-    if len(levels) < 2:
-        raise ValueError(
-            "the density is high in a few places between the points of the grid only; "
-            "try a larger grid, or standardised columns"
-        )
-    return levels
+    return heights[order][np.minimum(rows, len(heights) - 1)]
 
 
 def _is_ours(model: Any) -> bool:
