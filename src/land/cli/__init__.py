@@ -169,8 +169,11 @@ def _add(parser: Any, flags: str, help: str, **more: Any) -> None:
 
 
 def _demo(parser: Any) -> None:
-    """Compare LAND with least squares and a Gaussian mixture on built-in data."""
-    _output(parser, "FOLDER", "for figure and table", default=Path("land-demo"))
+    """Fit two moons, and write the data and a report about them.
+
+    The report compares the model with Gaussian mixtures and a kernel density estimate.
+    """
+    _output(parser, "FOLDER", "for data and report", default=Path("land-demo"))
     _seed(parser)
 
 
@@ -270,7 +273,7 @@ def _reproduce(parser: Any) -> None:
 
 # The module of each command, which has a function of its name, and its arguments.
 _COMMANDS: dict[str, tuple[str, Callable[[Any], None]]] = {
-    "demo": ("land.cli.demo", _demo),
+    "demo": ("land.cli.fit", _demo),
     "fit": ("land.cli.fit", _fit),
     "score": ("land.cli.models", _score),
     "predict": ("land.cli.models", _predict),
@@ -302,8 +305,7 @@ def _data(parser: Any, *, fitted: bool) -> None:
     names = "whether the first line has the names of the columns (default: look at it)"
     _add(group, "--header", names, action=argparse.BooleanOptionalAction)
     _add(group, "--delimiter", "what separates the cells", type=_character)
-    usual = "as for the fit" if fitted else "."
-    _add(group, "--decimal", f"the decimal sign (default: {usual})", choices=".,")
+    _choice(group, "--decimal", "the decimal sign", ".", ",")
     _add(group, "--thousands", "what groups digits, as in 1,002.93", type=_character)
     _add(group, "--encoding", "of text files", default="utf-8-sig")
 

@@ -109,8 +109,8 @@ class Console:
     def rows(self, done: int, total: int) -> None:
         """Show how many rows are done, as `land.estimators.scoring` reports it."""
         left = (time.perf_counter() - self._started) * (total - done) / done
-        rest = f", about {left:.0f} s left" * (done < total)
-        self.progress(f"{done} of {total} rows{rest}")
+        if done < total:
+            self.progress(f"{done} of {total} rows, about {left:.0f} s left")
 
     def progress(self, state: str) -> None:
         """Show how far the task has come: in a terminal's line, or now and then."""

@@ -35,15 +35,11 @@ _RESULTS = ("sigma", "rho", "geometry_gain", "converged", "interrupted", *_WORK)
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A fitted model for the rows of a table, with the names of its columns and labels.
-
-    `signs` are the decimal one of the table and that between thousands, or None.
-    """
+    """A fitted model for rows of a table, with the names of columns and labels."""
 
     scaled: Standardized
     columns: list[str]
     label: str | None = None
-    signs: tuple[str | None, str | None] = (None, None)
 
     @property
     def model(self) -> Any:
@@ -67,8 +63,6 @@ class StoredModel:
             extra["label"] = self.label
         if self.standardized:
             extra |= {"center": self.scaled.center_, "scale": self.scaled.scale_}
-        if any(self.signs):
-            extra["signs"] = list(self.signs)
         try:
             self.model.save(path, extra=extra)
         except OSError as error:
@@ -125,22 +119,14 @@ def load_model(path: Path, console: Console) -> StoredModel:
     if len(columns) != dim:
         raise CommandError(f"{path}: its columns do not go with its model; fit it anew")
     center, scale = extra.get("center", np.zeros(dim)), extra.get("scale", np.ones(dim))
-    decimal, thousands = extra.get("signs", (None, None))
-    return StoredModel(
-        Standardized.around(model, center, scale),
-        [str(name) for name in columns],
-        extra.get("label"),
-        (decimal, thousands),
-    )
+    scaled = Standardized.around(model, center, scale)
+    return StoredModel(scaled, [str(name) for name in columns], extra.get("label"))
 
 
 def _read(options: Any, console: Console) -> tuple[StoredModel, Data]:
     """The model, and the rows of the table in the columns it was fitted to."""
     check_output(options.output, TABLES)
     stored = load_model(options.model, console)
-    if options.decimal is None:
-        options.decimal = stored.signs[0]
-        options.thousands = options.thousands or stored.signs[1]
     return stored, read_data(options, console, stored.columns, stored.label)
 
 

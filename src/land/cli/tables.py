@@ -53,7 +53,6 @@ def read_table(path: Path, options: Any) -> pd.DataFrame:
             f"{path}: unknown kind of file {kind!r}; convert it to CSV, or name it "
             f"one of {', '.join(_INPUTS)}"
         )
-    options.decimal = options.decimal or "."
     if options.decimal == options.thousands:
         raise UsageError("--decimal and --thousands must differ")
     try:
@@ -192,6 +191,11 @@ class Data:
         """The numbers as a matrix (n, D)."""
         return np.ascontiguousarray(self.numbers)
 
+    @property
+    def label(self) -> str | None:
+        """The name of the column of labels."""
+        return None if self.labels is None else str(self.labels.name)
+
     def some(self, count: int, seed: int) -> Data:
         """At most so many rows, chosen at random, in their order."""
         count = min(count, len(self.numbers))
@@ -213,7 +217,7 @@ class Data:
             return {}
         known = self.labels.notna()
         value = land.f_measure(self.labels[known].tolist(), clusters[known].tolist())
-        return {"f_measure": value, "label": self.labels.name}
+        return {"f_measure": value, "label": self.label}
 
 
 def read_data(

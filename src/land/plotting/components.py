@@ -44,7 +44,7 @@ _RING: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 12, "ls": ""}
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
     """Mark the means of a fitted model in two dimensions; `style` of `Axes.scatter`."""
     ax, means = axes(ax), parts_in(model, 2).means
-    look: Any = {"edgecolors": "white", "s": 60, "linewidths": 1.2, "zorder": 6}
+    look: Any = {"edgecolors": "white", "s": 60, "zorder": 3}
     look = styled(style, color=component_colors(len(means)), **look)
     artist = ax.scatter(*means.T, **look)
     ax.set_aspect("equal")
@@ -73,7 +73,7 @@ def plot_covariance(
         for radius in radii:
             curve = _ellipse(metric_of(model), parts.means[k], radius * half_axes)
             label = f"component {k}" if radius == radii[0] else None
-            look = styled(style, color=color, linewidth=1.4, zorder=4)
+            look = styled(style, color=color)
             artists += ax.plot(*curve.T, **{"label": label} | look)
     ax.set_aspect("equal")
     return artists
@@ -97,7 +97,7 @@ def plot_responsibilities(
     if len(colors) > 1:
         shares = np.asarray(model.predict_proba(data))
     mixed = np.clip(shares @ to_rgba_array(colors), 0.0, 1.0)
-    ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=5)
+    ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=2)
     rows, owners = np.nonzero(shares >= _FAINTEST)
     kept = np.sort(np.random.default_rng(0).permutation(len(rows))[:count])
     rows, owners = rows[kept], owners[kept]
@@ -107,7 +107,7 @@ def plot_responsibilities(
         own = (owners == k) & logs.converged
         strokes = np.tile(to_rgba(color), (int(own.sum()), 1))
         strokes[:, 3] = shares[rows[own], k]
-        look = styled(style, colors=strokes, linewidths=0.8, zorder=3)
+        look = styled(style, colors=strokes, linewidths=0.8)
         artists.append(LineCollection(list(logs.curves[own]), **look))
         ax.add_collection(artists[-1])
     ax.autoscale_view()
@@ -163,7 +163,7 @@ def plot_pairs(
     down = len(pairs) // across
     if figure is None:
         figure = plt.figure(layout="constrained")
-    figure.set_size_inches(2.3 * across, 2.1 * down + 0.5)  # of the legend
+    figure.set_size_inches(2.5 * across, 2.5 * down)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     clusters = _clusters(model, points)
     for ax, pair in zip(panels, pairs, strict=True):
@@ -243,13 +243,13 @@ def _draw(ax, model, points, clusters, shown, n_std, style) -> None:
     for k, color in enumerate(component_colors(len(parts.means))):
         dots = styled(style, color=color, linewidths=0, alpha=0.6)
         ax.scatter(*points[clusters == k][:, shown].T, **solid | dots)
-        mark = {"color": color, "edgecolors": "white", "linewidths": 1.0} | solid
-        ax.scatter(*parts.means[k, shown, None], s=45, zorder=6, **mark)
+        mark = {"color": color, "edgecolors": "white", "zorder": 3} | solid
+        ax.scatter(*parts.means[k, shown, None], **mark)
         if parts.covariances is None:
             continue
         for half_axes in _half_axes(parts.covariances[k], shown):
             curve = _ellipse(metric_of(model), parts.means[k], n_std * half_axes)
-            ax.plot(*curve[:, shown].T, color=color, linewidth=1.2, zorder=4)
+            ax.plot(*curve[:, shown].T, color=color)
 
 
 def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
@@ -277,7 +277,7 @@ def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
         )
     ax = axes(ax)
     steps = [(step.iteration, step.objective) for step in history]
-    look = styled(style, color=COLORS[0], marker="o", markersize=3.5)
+    look = styled(style, color=COLORS[0], marker=".")
     (artist,) = ax.plot(*zip(*steps, strict=True), **look)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="step", ylabel="mean negative log density")
@@ -300,7 +300,7 @@ def plot_learning(model: Any, ax: Axes | None = None, **style) -> PathCollection
     rows = [row for row in table if math.isfinite(row["rho"] * row["score"])]
     sigmas, rhos, scores = ([row[n] for row in rows] for n in ("sigma", "rho", "score"))
     look = {"c": scores, "cmap": "viridis"} | style
-    artist = ax.scatter(sigmas, rhos, **styled(look, s=60))
+    artist = ax.scatter(sigmas, rhos, **styled(look))
     for row in rows:
         if row["chosen"]:
             ax.plot(row["sigma"], row["rho"], **_RING)
@@ -345,7 +345,7 @@ def plot_selection(
         lines.setdefault(sigma if math.isfinite(sigma) else None, []).append(row)
     artists: list[Line2D] = []
     for sigma, color in zip(lines, component_colors(len(lines)), strict=True):
-        look = styled(style, color=color, marker="o", markersize=4)
+        look = styled(style, color=color, marker=".")
         if len(lines) > 1:
             words = rf"$\sigma = {sigma:.3g}$" if sigma else "given metric"
             look.setdefault("label", words)

@@ -134,14 +134,14 @@ def model_figure(view: View, kind: str, grid: int = 60, points: Any = None) -> A
 
 def _single_figure(plot: Any, model: Any) -> Any:
     """What a function of `land.plotting` draws of a model, by itself."""
-    with sheet(1, 1, (5.0, 2.6)) as (figure, axes):
+    with sheet() as (figure, axes):
         plot(model, axes[0, 0])
     return figure
 
 
 def _line_figure(view: View, points: Any, grid: int) -> Any:
     """The density of a model of one column, over a histogram of its data."""
-    with sheet(1, 1, (4.0, 2.8)) as (figure, axes):
+    with sheet() as (figure, axes):
         ax = axes[0, 0]
         if points is not None:
             shape: Any = {"bins": "auto", "density": True, "color": "0.85"}
@@ -156,9 +156,9 @@ def _line_figure(view: View, points: Any, grid: int) -> Any:
 def _plane_figure(view: View, kind: str, points: Any, grid: int) -> Any:
     """The figure of a model of two columns; of a flat one there are no points."""
     model = view.model
-    width, height = (1.0, 0.7) if points is None else np.ptp(points, axis=0)
-    to_scale = max(width, height) <= _MOST_UNEQUAL * min(width, height)
-    ratio = np.clip(height / width, 0.4, 1.2) if to_scale else 0.7
+    width, height = (1.0, 1.0) if points is None else np.ptp(points, axis=0)
+    unequal = max(width, height) > _MOST_UNEQUAL * min(width, height)
+    ratio = 1.0 if unequal else np.clip(height / width, 0.5, 1.0)
     with sheet(1, 1, (5.0, 1.0 + 4.0 * ratio)) as (figure, axes):
         ax = axes[0, 0]
         dots = points is not None and kind != "responsibilities"
@@ -175,7 +175,7 @@ def _plane_figure(view: View, kind: str, points: Any, grid: int) -> Any:
             plot_covariance(model, ax, n_std=1.0)
         plot_means(model, ax)
         component_legend(figure, model, 1.0 if kind == "density" else None, data=dots)
-        if not to_scale:
+        if unequal:
             ax.set_aspect("auto")
         _label(view, ax.xaxis, ax.yaxis)
     return figure
@@ -183,7 +183,7 @@ def _plane_figure(view: View, kind: str, points: Any, grid: int) -> Any:
 
 def _pairs_figure(view: View, points: Array, shown: Sequence[int]) -> Any:
     """A panel for each pair of the columns that are shown."""
-    with sheet(1, 1, (4.0, 4.0)) as (figure, axes):
+    with sheet() as (figure, axes):
         axes[0, 0].remove()
         panels = plot_pairs(view.model, points, figure, dimensions=shown)
         for ax, pair in zip(panels, combinations(shown, 2), strict=True):
@@ -193,7 +193,7 @@ def _pairs_figure(view: View, points: Array, shown: Sequence[int]) -> Any:
 
 def _view3d_figure(view: View, points: Array) -> Any:
     """The first three columns in space."""
-    with sheet(1, 1, (5.0, 4.0), subplot_kw={"projection": "3d"}) as (figure, axes):
+    with sheet(subplot_kw={"projection": "3d"}) as (figure, axes):
         ax = plot_view3d(view.model, points, axes[0, 0])
         _label(view, ax.xaxis, ax.yaxis, ax.zaxis)
     return figure
@@ -204,8 +204,7 @@ def _samples_figure(view: View, X: Array, seed: int) -> Any:
     drawn = view.model.sample(len(X), seed)[0] * view.scale + view.center
     first = range(min(X.shape[1], _SHOWN))
     pairs: list = list(combinations(first, 2)) or [(0,)]
-    size, shared = (3.0, 2.4), {"sharex": "row", "sharey": "row"}
-    with sheet(len(pairs), 2, size, **shared) as (figure, axes):
+    with sheet(len(pairs), 2, sharex="row", sharey="row") as (figure, axes):
         for panels, pair in zip(axes, pairs, strict=True):
             for ax, rows, color in zip(panels, (X, drawn), COLORS, strict=False):
                 if len(pair) == 1:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap
 from matplotlib.contour import QuadContourSet
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
@@ -46,6 +46,7 @@ SHARES = np.linspace(0.95, 0.05, 7)
 _NEGLIGIBLE, _SEEDS = 1e-3, 200
 # White to blue; the darkest shade leaves black points and lines visible.
 _SHADES = LinearSegmentedColormap.from_list("density", ["#eaf3f9", "#3f95c6"])
+_LINES = LinearSegmentedColormap.from_list("contours", ["#6fb1da", "#003a5d"])
 _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
 
 
@@ -53,7 +54,7 @@ def plot_data(data: ArrayLike, ax: Axes | None = None, **style) -> PathCollectio
     """Scatter data of shape (n, 2); `style` of `Axes.scatter`."""
     ax = axes(ax)
     points = check_points("data", data, 2, ndim=2)
-    look = styled(style, color=POINT, s=8, alpha=0.6, linewidths=0, zorder=2)
+    look = styled(style, color=POINT, s=8, alpha=0.6, linewidths=0)
     artist = ax.scatter(points[:, 0], points[:, 1], **look)
     ax.set_aspect("equal")
     return artist
@@ -76,7 +77,7 @@ def plot_metric(
         raise ValueError(f"metric must have 2 dimensions to be drawn, got {metric.dim}")
     ax = axes(ax)
     x, y, points = mesh(region(metric, ax, limits), grid)
-    look = styled({"rasterized": True} | style, cmap=_SHORT_TO_LONG, zorder=0)
+    look = styled({"rasterized": True} | style, cmap=_SHORT_TO_LONG, zorder=-1)
     heights = metric.log_volume(points)
     artist = ax.pcolormesh(x, y, heights, **{"shading": "gouraud"} | look)
     ax.set_aspect("equal")
@@ -99,7 +100,7 @@ def plot_geodesics(
     times = np.linspace(0.0, 1.0, SMOOTH + 1)
     points = [each(times) if isinstance(each, Geodesic) else each for each in several]
     lines = check_points("curves", points, 2, ndim=3)
-    look = styled(style, colors=GEODESIC, linewidths=1.4, zorder=3)
+    look = styled(style, colors=GEODESIC)
     artist = LineCollection(list(lines), **look)
     ax.add_collection(artist)
     ax.autoscale_view()
@@ -182,7 +183,7 @@ def _plot_line(model, ax, measure, grid, limits, style) -> Line2D:
     """The density of a model in one dimension."""
     x = np.linspace(limits[0], limits[1], grid)
     heights = np.exp(_log_densities(model, x[:, None], measure))
-    look = styled(style, color=GEODESIC, linewidth=1.4, label="density")
+    look = styled(style, color=GEODESIC, label="density")
     (artist,) = ax.plot(x, heights, **look)
     ax.set_ylabel(
         "density" if measure == "lebesgue" else f"density of {_NAMES[measure]}"
@@ -283,9 +284,14 @@ def plot_grid(
     For the other parameters see `plot_density`.
     """
     ax = axes(ax)
+    look: dict[str, Any] = {"cmap": _SHADES if filled else _LINES, "zorder": 0}
     if levels is None:
         levels = enclosing_levels(lattice.density, lattice.mass)
-    look = styled(style, levels=levels, cmap=_SHADES, zorder=1)
+        # Each share has the same shade in all figures.
+        look["norm"] = BoundaryNorm(levels, look["cmap"].N, extend="max")
+    if "colors" in style:
+        look = {"zorder": 0}
+    look |= {"levels": levels} | style
     if filled:
         artist = ax.contourf(*_refined(lattice), **{"extend": "max"} | look)
         # Painted edges close the hairlines that viewers show between filled polygons.

@@ -115,16 +115,18 @@ def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:
 
 @contextmanager
 def sheet(
-    rows: int, columns: int, size: tuple[float, float], **options: Any
+    rows: int = 1,
+    columns: int = 1,
+    size: tuple[float, float] = (5.0, 4.0),
+    **options: Any,
 ) -> Iterator[tuple[Figure, np.ndarray]]:
     """A figure with `rows` x `columns` axes of `size` inches each.
 
     The fonts are set while the context is open; `options` go to `Figure.subplots`.
     """
     with matplotlib.rc_context(_FONTS):
-        figure = Figure(
-            figsize=(columns * size[0], rows * size[1]), layout="constrained"
-        )
+        extent = columns * size[0], rows * size[1]
+        figure = Figure(figsize=extent, layout="compressed")
         yield figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
