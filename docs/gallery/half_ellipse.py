@@ -21,7 +21,7 @@ model = land.LAND(n_samples=600, random_state=0).fit(train)
 normal = GaussianMixture(1).fit(train)
 
 figure, (left, middle, right) = plt.subplots(
-    1, 3, figsize=(10, 2.2), layout="constrained"
+    1, 3, figsize=(10, 2.4), layout="constrained"
 )
 limits = [[-5.3, 5.3], [-1.4, 2.6]]
 plotting.plot_metric(model.metric_, left, limits=limits)

@@ -41,13 +41,10 @@ def read_table(path: Path, options: Any) -> pd.DataFrame:
     """Read a file; ``-`` is CSV from standard input.
 
     Columns of the frame are numbers (float64, NaN where one is missing), or text (None
-    where missing). `attrs` has the `source`, for messages.
+    where missing).
     """
-    source, kind = str(path), path.suffix.lower()
-    if source == "-":
-        source, kind, content = "standard input", ".csv", sys.stdin.buffer.read()
-    else:
-        content = path.read_bytes()
+    from_input, kind = str(path) == "-", path.suffix.lower() or ".csv"
+    content = sys.stdin.buffer.read() if from_input else path.read_bytes()
     if kind not in _INPUTS:
         raise CommandError(
             f"{path}: unknown kind of file {kind!r}; convert it to CSV, or name it "
@@ -62,12 +59,9 @@ def read_table(path: Path, options: Any) -> pd.DataFrame:
         raise
     except Exception as error:  # whatever the content makes a reader raise
         reason = " ".join(str(error).split())
-        raise CommandError(
-            f"{source}: cannot be read as {kind[1:]}: {reason}"
-        ) from None
+        raise CommandError(f"{path}: cannot be read as {kind[1:]}: {reason}") from None
     if table.empty:
-        raise CommandError(f"{source}: the file has no rows of data; add some")
-    table.attrs["source"] = source
+        raise CommandError(f"{path}: the file has no rows of data; add some")
     return table
 
 
@@ -239,7 +233,7 @@ def read_data(
     chosen, fitting = table[_choose(table, options, label, expected)], expected is None
     problems = list(_problems(chosen, options, fitting))
     if problems:
-        raise CommandError(f"{table.attrs['source']}: {'; '.join(problems)}")
+        raise CommandError(f"{options.data}: {'; '.join(problems)}")
     numbers = chosen.dropna()
     lost = len(chosen) - len(numbers)
     if lost:
@@ -263,7 +257,7 @@ def _choose(
     table: pd.DataFrame, options: Any, label: str | None, expected: list[str] | None
 ) -> list[str]:
     """The columns that were asked for, or are expected."""
-    has = f"{table.attrs['source']} has {listed(list(table))}"
+    has = f"{options.data} has {listed(list(table))}"
     if expected is not None and not options.columns:
         missing = [name for name in expected if name not in table]
         if missing:
@@ -302,8 +296,7 @@ def _find(table: pd.DataFrame, wanted: str) -> list[str]:
             found += names[first - 1 : last]
         else:
             raise CommandError(
-                f"no column {name!r}: {table.attrs['source']} has {listed(names)}, "
-                "numbered from 1"
+                f"no column {name!r}: there are {listed(names)}, numbered from 1"
             )
     return found
 
@@ -390,10 +383,11 @@ def check_output(path: Path | None, kinds: Sequence[str] | None = None) -> None:
         raise UsageError(
             f"{path}: unknown kind of file {path.suffix!r}; use {', '.join(kinds)}"
         )
-    folder = path.absolute().parent
-    if not os.access(folder, os.W_OK):
-        what = "is read-only" if folder.is_dir() else "does not exist; make it first"
-        raise CommandError(f"{path}: its folder {what}, or choose another place")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise CommandError(
+            f"{path}: its folder does not exist or is read-only; make it, or choose "
+            "another"
+        )
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:

@@ -69,7 +69,7 @@ def plot_covariance(
         raise ValueError(f"model must have covariances, got {type(model).__name__}")
     artists: list[Line2D] = []
     for k, color in enumerate(component_colors(len(parts.means))):
-        half_axes = _pair_axes(parts.covariances[k], [0, 1])
+        (half_axes,) = _half_axes(parts.covariances[k], [0, 1])
         for radius in radii:
             curve = _ellipse(metric_of(model), parts.means[k], radius * half_axes)
             label = f"component {k}" if radius == radii[0] else None
@@ -133,20 +133,16 @@ def plot_pairs(
 
     Parameters
     ----------
-    model : LAND, LANDMixture, RiemannianKMeans or GaussianMixture
-        A fitted model.
-    X : array_like of shape (n, D)
-        The points to draw.
+    model, X
+        A fitted model, and the points (n, D) to draw.
     figure : matplotlib Figure, optional
         An empty figure, whose size is set; by default a new one of pyplot's.
     dimensions : sequence of int, optional
         Which dimensions to show, eight at most; by default all.
     names : sequence of str, optional
         Names of all D dimensions.
-    n_std : float
-        Standard deviations of the ellipses.
-    **style
-        See `land.plotting`; of `Axes.scatter` for the points.
+    n_std, **style
+        Standard deviations of the ellipses; style of `Axes.scatter` for the points.
     """
     points, shown = _checked(model, X, dimensions)
     dim = points.shape[1]
@@ -199,15 +195,19 @@ def plot_view3d(
     return ax
 
 
-def _pair_axes(covariance: Array, pair: list[int]) -> Array:
-    """Half axes (D, 2) of the ellipse of tangents that are likeliest given a `pair`.
+def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
+    """Half axes (D, 2) of the ellipses to draw in two or three dimensions.
 
-    For tangents whose two entries lie on the marginal ellipse of the pair, the others
-    are at their conditional means; where space is flat this projects to the outline.
+    Of a pair: the tangents whose two entries lie on the marginal ellipse, the others at
+    their conditional means; where space is flat this projects to the outline. Else of
+    the three longest principal axes.
     """
-    values, vectors = np.linalg.eigh(covariance[np.ix_(pair, pair)])
-    # Covariance times the inverse of the pair's block times the root of the block.
-    return covariance[:, pair] @ (vectors / np.sqrt(values)) @ vectors.T
+    if len(shown) == 2:
+        values, vectors = np.linalg.eigh(covariance[np.ix_(shown, shown)])
+        return [covariance[:, shown] @ (vectors / np.sqrt(values)) @ vectors.T]
+    values, vectors = np.linalg.eigh(covariance)
+    longest = (vectors * np.sqrt(values))[:, ::-1]
+    return [longest[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
 
 
 def _ellipse(metric: Metric, mean: Array, half_axes: Array) -> Array:
@@ -250,15 +250,6 @@ def _draw(ax, model, points, clusters, shown, n_std, style) -> None:
         for half_axes in _half_axes(parts.covariances[k], shown):
             curve = _ellipse(metric_of(model), parts.means[k], n_std * half_axes)
             ax.plot(*curve[:, shown].T, color=color)
-
-
-def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
-    """Of the ellipse of a pair; else of those of the three longest principal axes."""
-    if len(shown) == 2:
-        return [_pair_axes(covariance, shown)]
-    values, vectors = np.linalg.eigh(covariance)
-    longest = (vectors * np.sqrt(values))[:, ::-1]
-    return [longest[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
 
 
 # How a fit came to its end, and how a choice among several came about.
@@ -324,8 +315,7 @@ def plot_selection(
     Parameters
     ----------
     selection : Selection, DataFrame or list of dict
-        The result of `land.select`, or its table: rows with ``n_components``, the
-        criterion, and ``sigma`` where several were tried.
+        The result of `land.select`, or its table.
     criterion : {"bic", "aic", "held_out"}, optional
         What to draw; by default what the selection was made by, else BIC.
     ax, **style

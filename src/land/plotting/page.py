@@ -267,14 +267,11 @@ def report(
         The file to write.
     data : array_like of shape (N, D)
         The rows that the model was fitted to, 25 at least.
-    names : sequence of str, optional
-        Names of the columns; by default those of the model or of a data frame.
-    rows : sequence of int, optional
-        Numbers of the rows, shown where the mouse is over a point; by default from one.
-    title : str
-        Title of the page.
-    notes : sequence of str
-        What else is to be said about the data.
+    names, rows : sequences, optional
+        Names of the columns, by default those of the model or of a data frame; and
+        numbers of the rows, shown where the mouse is over a point, by default from one.
+    title, notes : str and sequence of str
+        Title of the page, and what else is to be said about the data.
     command : str, optional
         What repeats the report; by default an expression in Python.
     random_state : int

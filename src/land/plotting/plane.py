@@ -145,14 +145,14 @@ def plot_density(
     ----------
     model : LAND, LANDMixture or any fitted model with `score_samples`
     measure : {"lebesgue", "riemannian"}
-        The density with respect to dx, the only one that can be compared with other
-        models and the only one they have, or to the metric's volume.
+        The density with respect to dx, the only one of other models, or to the metric's
+        volume.
     grid : int
-        Number of points along each axis; each costs a geodesic per component.
+        Number of points along each axis.
     limits : array_like, optional
-        ``[[x_min, x_max], [y_min, y_max]]``, or ``[[x_min, x_max]]``; by default the
-        metric's data with a margin; for models without a metric learned from data
-        three standard deviations around the means, and what the axes show already.
+        ``[[x_min, x_max], [y_min, y_max]]``, or ``[[x_min, x_max]]``; by default around
+        the metric's data; without them three standard deviations around the means, and
+        what the axes show already.
     levels : int or array_like, optional
         Heights of the contours, or how many of them; by default those that enclose
         95, 80, 65, 50, 35, 20 and 5 % of the probability on the grid.
@@ -373,4 +373,4 @@ def _add_colorbar(artist: QuadContourSet, measure: Measure, shares: bool) -> Non
     if shares and len(heights) == len(SHARES):
         bar.set_ticks(heights.tolist(), labels=[f"{100 * s:.0f} %" for s in SHARES])
         label = f"probability within the contour\n({label})"
-    bar.set_label(label)
+    bar.set_label(label, fontsize="small")
