@@ -18,7 +18,7 @@ X, y = land.datasets.make_two_moons(300, random_state=0)
 model = land.LANDMixture(
     2, sigma=0.15, rho=0.01, n_samples=300, tol=1e-2, random_state=0
 )
-normal = GaussianMixture(2, random_state=0)
+normal = GaussianMixture(2, random_state=1)  # its components come in the same order
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 for ax, each, name in zip(axes, (model, normal), ("LAND", "normal"), strict=True):

@@ -54,7 +54,9 @@ class StoredModel:
     @property
     def standardized(self) -> bool:
         """Whether the model's coordinates are not the table's."""
-        return bool(np.any(self.scaled.center_ != 0.0) or self.log_scale != 0.0)
+        return bool(
+            np.any(self.scaled.center_ != 0.0) or np.any(self.scaled.scale_ != 1.0)
+        )
 
     def save(self, path: Path) -> None:
         """Write the model; if that fails, where it will not be lost."""
@@ -263,8 +265,10 @@ def model_text(result: dict[str, Any], details: bool) -> str:
         lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")
     if details:
         more = ("metric", "sigma", "rho", *_SETTINGS, "parameters", *_WORK)
-        known = {name: result[name] for name in more if result[name] is not None}
-        lines += [f"{name}: {value}" for name, value in known.items()]
+        for name in more:
+            value = result[name]
+            shown = f"{value:.4g}" if isinstance(value, float) else value
+            lines += [] if value is None else [f"{name}: {shown}"]
     state = "converged" if result["converged"] else "not converged"
     state = "interrupted" if result["interrupted"] else state
     lines.append(f"{state} after {counted(result['steps'], 'step')}")
