@@ -264,8 +264,9 @@ def model_text(result: dict[str, Any], details: bool) -> str:
     if result["mean_log_density"] is not None:
         lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")
     if details:
-        more = ("metric", "sigma", "rho", *_SETTINGS, "parameters", *_WORK)
-        for name in more:
+        if result["standardized"]:
+            lines.append("sigma and rho are in standardised units")
+        for name in ("metric", "sigma", "rho", *_SETTINGS, "parameters", *_WORK):
             value = result[name]
             shown = f"{value:.4g}" if isinstance(value, float) else value
             lines += [] if value is None else [f"{name}: {shown}"]
