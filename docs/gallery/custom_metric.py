@@ -34,7 +34,7 @@ model = land.LAND(
 ).fit(X)
 
 limits = [[-3.2, 2.2], [-1.7, 1.7]]
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.8), layout="constrained")
 for ax in (left, right):
     plotting.plot_metric(metric, ax, limits=limits)
     ax.set(xticks=[], yticks=[])
@@ -43,7 +43,7 @@ plotting.plot_data(np.vstack([start, ends]), left, s=20)
 left.set_title("geodesics go round the pole")
 plotting.plot_data(X, right)
 plotting.plot_density(
-    model, right, measure="riemannian", limits=limits, grid=30, filled=False
+    model, right, measure="riemannian", limits=limits, filled=False, colorbar=True
 )
 plotting.plot_means(model, right)
 right.set_title("a LAND under this metric")

@@ -17,7 +17,7 @@ import land
 from land import plotting
 
 images, labels = load_digits(return_X_y=True)
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.3), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained")
 for ax, digit in zip(axes, (1, 0, 7), strict=True):
     X = PCA(2, random_state=0).fit_transform(images[labels == digit])
     train, test = X[::2], X[1::2]
@@ -26,6 +26,6 @@ for ax, digit in zip(axes, (1, 0, 7), strict=True):
     gain = model.score(test) - normal.score(test)
     print(f"{digit}: geometry_gain_ {model.geometry_gain_:.2f}, held out {gain:+.2f}")
     plotting.plot_data(train, ax)
-    plotting.plot_density(model, ax, grid=30, zorder=0)
+    plotting.plot_density(model, ax, grid=30, zorder=0, colorbar=digit == 7)
     plotting.plot_means(model, ax)
     ax.set(title=f"digit {digit}: {gain:+.2f}", xticks=[], yticks=[])

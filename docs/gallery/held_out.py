@@ -27,10 +27,11 @@ models = {
 }
 scores = {name: each.fit(train).score(test) for name, each in models.items()}
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 1.9), layout="constrained")
-limits = [[-4.2, 4.2], [-1.2, 2.6]]
+figure, axes = plt.subplots(1, 3, figsize=(11, 2.0), layout="constrained")
+limits = [[-5.3, 5.3], [-1.4, 2.6]]
 for ax, (name, model) in zip(axes, models.items(), strict=False):
-    plotting.plot_density(model, ax, measure="lebesgue", grid=40, limits=limits)
+    last = ax is axes[-1]
+    plotting.plot_density(model, ax, grid=40, limits=limits, colorbar=last)
     plotting.plot_data(train, ax, s=4)
     plotting.plot_means(model, ax)
     ax.set(title=f"{name}: {scores[name]:.2f}", xticks=[], yticks=[])

@@ -37,5 +37,7 @@ for ax, (name, labels) in zip(axes, clusters.items(), strict=True):
     score = land.f_measure(stages, labels)
     for k, label in enumerate(np.unique(labels)):
         own = X[labels == label][:, [0, 4]]
-        plotting.plot_data(own, ax, color=("#0072B2", "#D55E00", "#009E73")[k])
+        color = ("#0072B2", "#D55E00", "#009E73")[k]
+        plotting.plot_data(own, ax, color=color, label=str(label))
+    ax.legend(markerscale=2)
     ax.set(title=f"{name}: {score:.2f}", xlabel="delta", ylabel="beta")

@@ -1,7 +1,6 @@
 """land: the Locally Adaptive Normal Distribution and the geodesics below it.
 
-Names are imported when they are first used, so that the command line answers at once
-where no mathematics is asked for.
+Names are imported when they are first used, so that the command line answers at once.
 """
 
 from importlib import import_module
@@ -9,32 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from land import callbacks, datasets, metrics
-    from land.density import LogConstant, log_constant
-    from land.estimators import (
-        LAND,
-        GeodesicPCA,
-        LANDClassifier,
-        LANDMixture,
-        ModelFileError,
-        RiemannianKMeans,
-        Selection,
-        Standardized,
-        f_measure,
-        load,
-        pairwise_distances,
-        select,
-    )
-    from land.geodesics import (
-        ExpJacobian,
-        ExpMap,
-        Geodesic,
-        LogMap,
-        exp_jacobian,
-        exp_log_det,
-        exp_map,
-        geodesic,
-        log_map,
-    )
+    from land.density import *
+    from land.estimators import *
+    from land.geodesics import *
     from land.plotting.page import report as report
 
     __version__: str
@@ -69,14 +45,11 @@ __all__ = [
     "select",
 ]
 
-_MODULES = (
-    *("callbacks", "datasets", "density", "estimators", "fitting", "geodesics"),
-    *("metrics", "plotting"),
-)
 # Not in __all__: they need matplotlib, which is optional.
 _FIGURES = ("plotting", "report")
+_MODULES = ("callbacks", "datasets", "metrics", "plotting")
 # Where the functions and classes are, what is quickest to import first.
-_PACKAGES = ("land.geodesics", "land.density", "land.estimators")
+_PACKAGES = ("geodesics", "density", "estimators")
 
 
 def __getattr__(name: str) -> Any:
@@ -85,10 +58,10 @@ def __getattr__(name: str) -> Any:
         value: Any = import_module("importlib.metadata").version("land")
     elif name == "report":
         value = import_module("land.plotting.page").report
-    elif name in _MODULES:
+    elif name in (*_MODULES, *_PACKAGES):
         value = import_module(f"land.{name}")
     elif name in __all__:
-        packages = map(import_module, _PACKAGES)
+        packages = (import_module(f"land.{each}") for each in _PACKAGES)
         value = next(getattr(each, name) for each in packages if name in each.__all__)
     else:
         raise AttributeError(f"module 'land' has no attribute {name!r}")

@@ -1,9 +1,8 @@
 """The device that JAX computes on evaluates metrics, in blocks of a fixed size.
 
-A processor wants blocks that stay in its cache. An accelerator spends the same time on
-a small block as on a large one, and wants as much in every launch as its memory holds.
-JAX chooses the device: an accelerator if it sees one, or what the environment variable
-JAX_PLATFORMS names.
+A processor wants blocks that stay in its cache, an accelerator as much in every launch
+as its memory holds. JAX chooses the device: an accelerator if it sees one, or what the
+environment variable JAX_PLATFORMS names.
 """
 
 from __future__ import annotations
@@ -24,22 +23,15 @@ Mask = NDArray[np.bool_]
 class Device:
     """How much is computed at once.
 
-    Attributes
-    ----------
-    points : tuple of int
-        Sizes of blocks of points, ascending; each means a compilation.
-    pairs : int
-        Kernel weights, of points and data, in memory at once.
-    few_tabulated : int
-        So many data in the plane are summed over without a table of the sums.
+    Sizes of blocks of points, ascending; the kernel weights, of points and data, in
+    memory at once; and the data in the plane that are summed over without a table.
     """
 
-    points: tuple[int, ...]
-    pairs: int
+    points: tuple[int, ...]  # each means a compilation
+    pairs: int  # on a processor 32 MiB, about one cache
     few_tabulated: int
 
 
-# Pairs: 32 MiB in float64, about one L3 cache.
 _PROCESSOR = Device(points=(2**7, 2**11), pairs=2**22, few_tabulated=100)
 _ACCELERATOR = Device(points=(2**12, 2**16), pairs=2**28, few_tabulated=2**10)
 

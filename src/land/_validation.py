@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral
 from reprlib import repr as shown
 from typing import Any
@@ -14,15 +13,8 @@ Array = NDArray[np.float64]
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """Sizes beyond which arithmetic or memory fails, far outside all real use."""
-
-    size: float = 1e150  # squares are finite
-    count: int = 10**8  # so many numbers take 0.8 GB
-
-
-LIMITS = _Limits()
+# Beyond, squares overflow or memory does not suffice.
+_LARGEST, _MOST = 1e150, 10**8
 
 
 def check_kind(name: str, value: Any) -> NDArray[Any]:
@@ -48,18 +40,8 @@ def check_points(
 ) -> Array:
     """Return `value` as a finite float64 array whose last axis holds coordinates.
 
-    Parameters
-    ----------
-    name
-        The argument's name, for the error message.
-    value
-        Anything NumPy or JAX can turn into an array.
-    dim
-        Required length of the last axis; ``None`` accepts any positive length.
-    ndim
-        Required number of axes; ``None`` accepts one or more.
-    allow_empty
-        Whether an array without points is acceptable.
+    The last axis must have length `dim`, and there must be `ndim` axes; None accepts
+    any positive number.
     """
     array = check_kind(name, value)
     try:
@@ -88,9 +70,9 @@ def check_points(
             f"{name} must be finite, got {bad} NaN or infinite values; "
             "drop or impute them first"
         )
-    if np.any(np.abs(array) > LIMITS.size):
+    if np.any(np.abs(array) > _LARGEST):
         raise ValueError(
-            f"{name} must be at most {LIMITS.size:g} in size, got "
+            f"{name} must be at most {_LARGEST:g} in size, got "
             f"{np.abs(array).max():g}; use other units"
         )
     return array
@@ -110,9 +92,9 @@ def check_positive(name: str, value: Any, *, or_zero: bool = False) -> float:
         ) from None
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not or_zero):
         raise ValueError(f"{name} must be {expected} and finite, got {value!r}")
-    if number > 0.0 and not 1.0 / LIMITS.size <= number <= LIMITS.size:
+    if number > 0.0 and not 1.0 / _LARGEST <= number <= _LARGEST:
         raise ValueError(
-            f"{name} must be between {1.0 / LIMITS.size:g} and {LIMITS.size:g}, "
+            f"{name} must be between {1.0 / _LARGEST:g} and {_LARGEST:g}, "
             f"got {number!r}; use other units"
         )
     return number
@@ -125,8 +107,8 @@ def check_count(name: str, value: Any, minimum: int = 1) -> int:
     number = int(value)
     if number < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {number}")
-    if number > LIMITS.count:
-        raise ValueError(f"{name} must be at most {LIMITS.count}, got {shown(number)}")
+    if number > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST}, got {shown(number)}")
     return number
 
 

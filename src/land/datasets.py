@@ -2,9 +2,9 @@
 
 Every maker draws `n_samples` points along a curve or a sheet, adds isotropic Gaussian
 noise of standard deviation `noise`, and returns float64 data ``X`` of shape
-(n_samples, D). Makers of several classes return ``(X, y)`` with integer labels ``y``,
-class 0 first. Randomness enters through `random_state` only, which is None, an int, a
-RandomState or a Generator; the same seed gives the same data.
+(n_samples, D). Makers of two classes return ``(X, y)`` with integer labels ``y``, class
+0 first, which has one point more if `n_samples` is odd. The same `random_state` (an
+int, a RandomState, a Generator or None) gives the same data.
 """
 
 from __future__ import annotations
@@ -44,22 +44,10 @@ def make_half_ellipse(
 ) -> Array:
     """Draw points along the upper half of an ellipse, (n_samples, 2).
 
-    The first synthetic set of the paper (section 4.1): an equal mixture of
-    `n_centers` isotropic Gaussians on the curve (3 cos t, 1.5 sin t), their t equally
-    spaced from 0 to pi, both ends included. The paper gives neither the axes of the
-    ellipse nor the width of the Gaussians; these are ours.
-
-    Parameters
-    ----------
-    n_centers : int or None
-        Number of Gaussians, at least 2. None draws t uniformly from [0, pi] instead:
-        a continuous curve.
-    n_samples, noise, random_state
-        See `land.datasets`.
-
-    See Also
-    --------
-    half_ellipse_log_density : The density these points were drawn from.
+    An equal mixture of `n_centers` Gaussians on the curve (3 cos t, 1.5 sin t), their t
+    equally spaced from 0 to pi, ends included. With ``n_centers=None`` t is uniform
+    instead. This is the first synthetic set of the paper (section 4.1), which gives
+    neither axes nor noise. The density is `half_ellipse_log_density`.
 
     Examples
     --------
@@ -81,9 +69,6 @@ def half_ellipse_log_density(
     X: ArrayLike, *, n_centers: int = 20, noise: float = 0.1
 ) -> Array:
     """Evaluate the log density that `make_half_ellipse` draws from, at points (n, 2).
-
-    It is with respect to dx, and needs a positive `noise` and at least 2 centres: the
-    continuous curve has no density in closed form.
 
     Examples
     --------
@@ -119,11 +104,7 @@ def make_spiral(
     noise: float = 0.1,
     random_state: RandomState = None,
 ) -> Array:
-    """Draw points along an Archimedean spiral whose turns lie one unit apart.
-
-    The spiral starts at radius 1/2 on the positive first axis and makes `n_turns`
-    turns anticlockwise: r = 1/2 + angle / (2 pi). See `land.datasets`.
-    """
+    """Draw points along an Archimedean spiral, r = 1/2 + angle / (2 pi)."""
     n_samples = check_count("n_samples", n_samples)
     n_turns = check_positive("n_turns", n_turns)
     generator = as_generator(random_state)
@@ -140,10 +121,8 @@ def make_s_curve(
 ) -> Array:
     """Draw points on a sheet bent into an S, (n_samples, 3).
 
-    The sheet is (sin t, w, sign(t) (1 - cos t)) with t uniform on
-    [-3 pi / 2, 3 pi / 2] and w uniform on [-1, 1]: three quarters of a unit circle
-    each way, extended along the second axis. It is flat, so its geodesics are the
-    straight lines of the plane (t, w). See `land.datasets`.
+    The sheet is (sin t, w, sign(t) (1 - cos t)), t uniform on [-3 pi / 2, 3 pi / 2] and
+    w on [-1, 1]. It is flat: its geodesics are the straight lines of the plane (t, w).
     """
     n_samples = check_count("n_samples", n_samples)
     generator = as_generator(random_state)
@@ -158,9 +137,8 @@ def make_two_moons(
 ) -> tuple[Array, Labels]:
     """Draw two interleaving half-circles of radius one.
 
-    Class 0 follows (cos t, sin t) and class 1 follows (1 - cos t, 1/2 - sin t), with
-    t uniform on [0, pi]. Class 0 has one point more if `n_samples` is odd. See
-    `land.datasets`.
+    Class 0 follows (cos t, sin t) and class 1 (1 - cos t, 1/2 - sin t), t uniform on
+    [0, pi].
 
     Examples
     --------
@@ -183,12 +161,9 @@ def make_wave_and_arc(
 ) -> tuple[Array, Labels]:
     """Draw a sine wave under an arc that reaches down on both its sides.
 
-    A set like the paper's second clustering problem (section 4.1): two curved
-    clusters that no pair of ellipses describes. Class 0 is two periods of the wave
-    (1.8 s, sin(2 pi s) / 2), s uniform on [-1, 1]. Class 1 is the arc
-    (3 cos t, 2.8 sin t - 0.8), t uniform on [0, pi]. The paper does not give its
-    curves; these are ours. Class 0 has one point more if `n_samples` is odd. See
-    `land.datasets`.
+    Class 0 is two periods of the wave (1.8 s, sin(2 pi s) / 2), s uniform on [-1, 1].
+    Class 1 is the arc (3 cos t, 2.8 sin t - 0.8), t uniform on [0, pi]. It is like the
+    second clustering problem of the paper (section 4.1), whose curves are not known.
     """
     y = _two_classes(n_samples)
     generator = as_generator(random_state)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from land.cli import _keep_compiled_code
 from land.cli.console import Console, describe
-from land.cli.main import _keep_compiled_code
 
 
 class Terminal(io.StringIO):

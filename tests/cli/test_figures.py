@@ -1,6 +1,5 @@
-"""plot, demo and reproduce: which files come out, and where figures are impossible."""
+"""plot and reproduce: which files come out, and where figures are impossible."""
 
-import re
 import sys
 from importlib import import_module
 from types import SimpleNamespace
@@ -9,15 +8,7 @@ import numpy as np
 import pytest
 
 import land
-from land.cli import demo
-from land.cli.console import Console
-from land.cli.models import load_model
-from land.plotting.figures import model_figure
-
-
-def load(file):
-    return load_model(file, Console(quiet=True))
-
+from land.plotting.page import View, model_figure
 
 SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
@@ -61,9 +52,8 @@ def in_units_of_the_table(axis, name, center, scale):
 
 @pytest.mark.parametrize("kind", ["metric", "pairs"])
 def test_axes_have_the_units_of_the_table(scaled_file, scaled, in_units, kind):
-    stored = load(scaled_file)
-    _, center, scale = scaled
-    ax = model_figure(stored, kind, 5).axes[0]
+    model, center, scale = scaled
+    ax = model_figure(View(model, ["across", "up"], center, scale), kind, 5).axes[0]
     in_units_of_the_table(ax.xaxis, "across", center[0], scale[0])
     in_units_of_the_table(ax.yaxis, "up", center[1], scale[1])
 
@@ -89,44 +79,6 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
     message = fails("plot", one_file, "-o", tmp_path / "f.png", "--grid", 5)
     assert "pip install 'land[plot]'" in message
     assert not (tmp_path / "f.png").exists()
-
-
-@pytest.fixture
-def _light_demo(monkeypatch):
-    """The demonstration with far fewer data and effort than the real one."""
-    for name, value in {"ROWS": 60, "SAMPLES": 100, "GRID": 5}.items():
-        monkeypatch.setattr(demo, name, value)
-    cases = [
-        case._replace(n_components=1, sigma=1.0, rho=1.0)
-        for case in demo.builtin_cases(0)
-    ]
-    monkeypatch.setattr(demo, "builtin_cases", lambda seed: cases)
-
-
-@pytest.mark.usefixtures("_light_demo")
-def test_demo_writes_a_figure_and_a_table(cli, tmp_path):
-    done = cli("demo", "-o", tmp_path / "new" / "folder")
-    assert done.code == 0, done.err
-    for kind in ("png", "pdf", "csv"):
-        file = tmp_path / "new" / "folder" / f"demo.{kind}"
-        assert file.stat().st_size > 0
-        assert str(file) in done.out
-    rows = (tmp_path / "new" / "folder" / "demo.csv").read_text().splitlines()
-    assert len(rows) == 1 + 2 * 3
-    for model in ("LAND", "least squares", "Gaussian mixture"):
-        assert re.search(rf"two moons +{model}", done.out)
-
-
-@pytest.mark.usefixtures("_light_demo")
-def test_an_interrupt_ends_the_demo(fails, tmp_path, monkeypatch):
-    """A fit answers it with what it has so far, which is not to be compared."""
-
-    def step(console, step):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("land.cli.console.Console.step", step)
-    assert fails("demo", "-o", tmp_path, code=130) == "land: interrupted"
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -173,7 +125,7 @@ def test_reproduce_runs(cli, result, runner, tmp_path):
 
 def test_reproduce_outside_a_checkout(fails, monkeypatch, tmp_path):
     """The installed package has no experiments, and says where they are."""
-    monkeypatch.setattr(sys.modules["land.cli.main"], "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(sys.modules["land.cli"], "_CHECKOUT", tmp_path)
     monkeypatch.setattr(sys, "path", [])
     for name in list(sys.modules):
         if name.split(".")[0] == "reproduction":

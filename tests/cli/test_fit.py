@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import land
-from land.cli import fit
-from land.cli.main import build_parser
+from land.cli import build_parser, fit
 from land.estimators.files import load_with_extra
 
 FAST = ("--n-samples", "200", "--max-iter", "3", "--tol", "0.05")
@@ -68,10 +67,7 @@ def test_fit_shows_a_summary(cli, table, tmp_path):
 
 USAGE = {
     "metric": (["--metric", "zero"], "invalid choice: 'zero'"),
-    "count": (["-k", "0"], "whole number from 1, got '0'"),
-    "tol": (["--tol", "nan"], "a positive number, got 'nan'"),
-    "sigma": (["--sigma", "-1"], "a positive number, auto or learn, got '-1'"),
-    "rho": (["--rho", "far"], "a positive number, auto or learn, got 'far'"),
+    "count": (["-k", "two"], "invalid int value: 'two'"),
     "unknown": (["--frobnicate"], "unrecognized arguments: --frobnicate"),
     "delimiter": (["--delimiter", "ab"], "one character"),
 }
@@ -88,6 +84,12 @@ def test_arguments_that_make_no_sense(fails, table, tmp_path, case):
 def test_what_the_estimator_refuses(fails, table, tmp_path):
     arguments = ("fit", table, "-x", "kind", "-o", tmp_path / "m")
     assert "sigma=1e-06 is far smaller" in fails(*arguments, "--sigma", "1e-6")
+    assert "n_components must be at least 1" in fails(*arguments, "-k", 0)
+    assert "tol must be positive" in fails(*arguments, "--tol", "nan")
+    assert "sigma must be positive" in fails(*arguments, "--sigma", "-1")
+    assert "rho must be 'auto', 'learn' or a positive" in fails(
+        *arguments, "--rho", "far"
+    )
     assert "must not exceed the number of rows" in fails(*arguments, "-k", 41)
     assert "between 0 and 2^32 - 1" in fails(*arguments, "--seed", "-1")
     assert "unknown encoding: x" in fails(*arguments, "--encoding", "x")

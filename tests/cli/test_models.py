@@ -16,7 +16,8 @@ def test_info(cli, result, scaled, scaled_file):
     np.testing.assert_allclose(found["covariances"], expected)
     text = cli("info", scaled_file).out
     assert "(standardised)" in text
-    assert "full covariances (11 parameters)" in text
+    assert "covariance_type: full\n" in text
+    assert "parameters: 11\n" in text
     assert text.count("±") == 2 * 2 + 1
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from land.cli.console import CommandError, Console
-from land.cli.data import read_data
-from land.cli.tables import read_table, write_table
+from land.cli.tables import read_data, read_table, write_table
 
 DEFAULTS = {
     "header": None,
@@ -21,8 +20,6 @@ DEFAULTS = {
     "exclude": None,
     "labels": None,
     "drop_missing": False,
-    "ignore_text": False,
-    "ignore_constant": False,
     "standardize": False,
 }
 
@@ -220,19 +217,19 @@ FOUR = "a,b,c,kind\n1,2,3,u\n2,4,5,v\n4,1,9,u\n"
 )
 def test_columns_by_name_or_number(choose, columns, names):
     data, _ = choose(FOUR, columns=columns)
-    assert data.names == names
+    assert list(data.numbers) == names
     first = {"a": 1.0, "b": 2.0, "c": 3.0}
     assert data.X[0].tolist() == [first[name] for name in names]
 
 
 def test_labels_are_kept_aside(choose):
     data, _ = choose(FOUR, labels="kind")
-    assert data.names == ["a", "b", "c"]
+    assert list(data.numbers) == ["a", "b", "c"]
     assert data.labels.tolist() == ["u", "v", "u"]
     data, _ = choose(FOUR, labels="1", exclude=["kind"])
-    assert data.names == ["b", "c"]
+    assert list(data.numbers) == ["b", "c"]
     assert data.labels.tolist() == [1, 2, 4]
-    assert data.label_name == "a"
+    assert data.labels.name == "a"
 
 
 def test_everything_that_is_wrong_is_said_at_once(choose):
@@ -243,20 +240,19 @@ def test_everything_that_is_wrong_is_said_at_once(choose):
     assert "1 of 3 rows have missing or infinite values" in message
     assert "in row 2, column 'd'" in message
     assert "constant: c" in message
-    for option in ("--labels 'b'", "--ignore-text", "--drop-missing", "--exclude"):
+    for option in ("--labels 'b'", "--drop-missing", "--exclude"):
         assert option in message
 
 
 def test_what_is_wrong_is_left_out_when_asked(choose):
     data, warned = choose(
         "a,b,c,d\n1,red,1,5\n2,blue,1,\n4,red,1,7\n9,red,1,8\n",
-        ignore_text=True,
-        ignore_constant=True,
+        columns=["a", "d"],
         drop_missing=True,
     )
-    assert data.names == ["a", "d"]
-    assert data.rows.tolist() == [1, 3, 4]
-    assert len(warned) == 3
+    assert list(data.numbers) == ["a", "d"]
+    assert data.numbers.index.tolist() == [1, 3, 4]
+    assert warned == ["left out 1 of 4 rows: values are missing"]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +275,7 @@ def test_columns_of_very_different_scale(choose):
 
 def test_columns_of_a_model_are_found_by_name(choose):
     data, _ = choose(FOUR, expected=["c", "a"], usual_label="kind")
-    assert data.names == ["c", "a"]
+    assert list(data.numbers) == ["c", "a"]
     assert data.X[0].tolist() == [3.0, 1.0]
     assert data.labels.tolist() == ["u", "v", "u"]
     with pytest.raises(CommandError, match=r"no column 'z': .* with --columns"):

@@ -72,7 +72,6 @@ def folder(tmp_path, monkeypatch):
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LAND_NO_CACHE", "1")
-    monkeypatch.setattr("land.plotting.page._GRID", 12)
     X, _ = land.datasets.make_two_moons(100, random_state=0)
     rows = "\n".join(f"{a},{b}" for a, b in X)
     (tmp_path / "data.csv").write_text(f"across,up\n{rows}\n")

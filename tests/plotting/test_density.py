@@ -6,7 +6,7 @@ from sklearn.neighbors import KernelDensity
 
 from land import LAND
 from land.metrics import EuclideanMetric
-from land.plotting import plot_data, plot_density
+from land.plotting import density_grid, plot_data, plot_density
 from land.plotting.plane import SHARES, enclosing_levels
 
 LIMITS = [[-4.5, 4.5], [-1.5, 3.0]]
@@ -55,6 +55,49 @@ def test_default_levels_enclose_shares_of_the_mass():
     levels = enclosing_levels(np.ma.array(density), density)
     # The mass of a normal distribution in the plane outside radius r is exp(-r^2/2).
     np.testing.assert_allclose(levels, 1.0 - SHARES, atol=2e-3)
+
+
+# The whole arc, and a window without any mean.
+WINDOWS = {"whole": LIMITS, "tail": [[2.4, 4.0], [-1.5, 1.0]]}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_density_is_left_out_only_where_it_is_negligible(mixture, window):
+    """Contours are those of the density at all points."""
+    limits = WINDOWS[window]
+    lattice = density_grid(mixture, limits=limits, grid=24)
+    x, y = np.meshgrid(lattice.x, lattice.y)
+    points = np.stack([x.ravel(), y.ravel()], axis=1)
+    whole = np.exp(mixture.score_samples(points)).reshape(x.shape)
+    missing = np.asarray(whole - lattice.density)
+    assert np.abs(missing).sum() < 5e-3 * whole.sum()
+    levels = enclosing_levels(whole, whole)
+    np.testing.assert_allclose(
+        enclosing_levels(lattice.density, lattice.mass), levels, rtol=0.02
+    )
+    seen = whole >= levels[0]
+    np.testing.assert_allclose(lattice.density[seen], whole[seen], rtol=0.02)
+
+
+def test_low_contours_are_drawn_where_they_are(ax, mixture):
+    """Below the default ones; and most of the plane costs no geodesic."""
+    calls = []
+    scored = type(mixture).score_samples
+
+    def counted(model, X, measure):
+        calls.append(len(X))
+        return scored(model, X, measure)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(mixture), "score_samples", counted)
+        wide = [[-40.0, 40.0], [-40.0, 40.0]]
+        density_grid(mixture, limits=wide, grid=80)
+    assert sum(calls) < 0.1 * 80**2
+    level = 1e-9
+    contours = plot_density(mixture, ax, grid=40, levels=[level, 1e-3], filled=False)
+    points = vertices(contours, level)
+    heights = mixture.score_samples(points[::5])
+    assert abs(np.median(heights) - np.log(level)) < 0.5
 
 
 def test_anything_with_log_densities_will_do(ax, arc):

@@ -54,9 +54,7 @@ def page(arc, mixture, tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "report.html"
     names = ["<script>alert(1)</script>", r"$\oops & more"]
     rows = range(101, 141)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("land.plotting.page._GRID", 12)
-        land.report(mixture, file, arc, names=names, rows=rows, notes=["<b>note</b>"])
+    land.report(mixture, file, arc, names=names, rows=rows, notes=["<b>note</b>"])
     return file.read_text()
 
 

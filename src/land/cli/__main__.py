@@ -2,7 +2,6 @@
 
 import sys
 
-from land.cli.main import main
+from land.cli import main
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

@@ -1,10 +1,11 @@
-"""What the user sees: progress, warnings and errors on stderr, results on stdout."""
+"""Progress, warnings and errors on standard error, results on standard output."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import math
+import shutil
 import sys
 import time
 import warnings
@@ -14,8 +15,8 @@ from typing import Any, Self
 # As shells have them: 128 and the number of the signal.
 FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
-# Seconds between two lines of a log: it looks alive, and stays short.
-PAUSE = 0.5
+# Seconds between two lines of a log.
+_PAUSE = 0.5
 
 _NEEDED_FOR = {
     "matplotlib": "figures need it: pip install 'land[plot]'",
@@ -37,10 +38,9 @@ class UsageError(CommandError):
 
 
 class Console:
-    """Shows progress unless `quiet`, collects warnings, prints results, maybe as JSON.
+    """Shows progress unless `quiet`, and prints results, as JSON if asked for.
 
-    Warnings and errors are always shown. While it is entered, warnings become lines,
-    without file names.
+    While it is entered, warnings of Python become lines without file names.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Console:
     def result(self, text: str, data: dict[str, Any]) -> None:
         """The result, for people or, if they asked for JSON, for programs."""
         if self.json:
-            text = json.dumps(_plain(data | {"warnings": self.warnings}))
+            text = json.dumps(_plain(data | {"warnings": self.warnings}), default=str)
         print(text)
 
     @contextlib.contextmanager
@@ -97,29 +97,30 @@ class Console:
         with reporting_to(self.rows):
             yield
         if not self.quiet:
-            self._write("")  # a terminal's line has had its time
+            self._write("")  # clears a terminal's line
 
     def step(self, step: Any) -> None:
         """Show a step of a fit."""
         task = "looking for a start" if step.stage == "search" else "fitting"
-        work = f", {step.n_log_maps} geodesics" if self.verbose else ""
         self.progress(
-            f"{task}: step {step.iteration}, log density {-step.objective:.6g}{work}"
+            f"{task}: step {step.iteration}, log density {-step.objective:.6g}"
         )
 
     def rows(self, done: int, total: int) -> None:
         """Show how many rows are done, as `land.estimators.scoring` reports it."""
         left = (time.perf_counter() - self._started) * (total - done) / done
-        rest = f", about {left:.0f} s left" * (done < total)
-        self.progress(f"{done} of {total} rows{rest}")
+        if done < total:
+            self.progress(f"{done} of {total} rows, about {left:.0f} s left")
 
     def progress(self, state: str) -> None:
         """Show how far the task has come: in a terminal's line, or now and then."""
+        if self.quiet:
+            return
         now = time.perf_counter()
         state = f"{state}  {now - self._started:.1f} s"
-        if self._stream.isatty() and not self.quiet:
-            self._write(state[:79])
-        elif now - self._written > PAUSE:
+        if self._stream.isatty():
+            self._write(state[: shutil.get_terminal_size().columns - 1])
+        elif now - self._written > _PAUSE:
             self._written = now
             self.say(f"  {state}")
 
@@ -146,7 +147,7 @@ def describe(error: BaseException) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Anything a command reports, as JSON has it; what is no number is null."""
+    """Anything a command reports, as JSON has it; NaN and infinity are null."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):
@@ -155,5 +156,4 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    known = value is None or isinstance(value, (bool, int, float, str))
-    return value if known else str(value)
+    return value

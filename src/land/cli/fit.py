@@ -1,28 +1,44 @@
-"""The commands that fit models: `fit`, `report` and `select`."""
+"""The commands that fit models: `fit`, `report`, `demo` and `select`."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import time
-from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import land
-from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
-from land.cli.data import Data, read_data
-from land.cli.models import StoredModel, counted, model_text, new_model
-from land.cli.tables import TABLES, check_output, text_table, write_table
+import pandas as pd
+from sklearn.preprocessing import StandardScaler
 
-# How a change of units shifts what `land.select` reports, in log densities of a row.
-_SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0}
+import land
+from land.cli import build_parser
+from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
+from land.cli.models import StoredModel, counted, in_units, model_text
+from land.cli.tables import (
+    TABLES,
+    Data,
+    check_output,
+    read_data,
+    text_table,
+    write_table,
+)
+
+# What the demonstration fits: each moon is one curved cluster.
+_DEMO_ROWS = 300
+_DEMO = ["-k", "2", "--labels", "moon", "--n-samples", "600"]
 # Rough, and quick: a fit in the plane takes seconds.
-_PREVIEW_ROWS, _PREVIEW_SAMPLES, _PREVIEW_TOL = 200, 300, 1e-2
+_PREVIEW_ROWS = 200
+_PREVIEW = {"n_samples": 300, "tol": 1e-2}
 # Beyond, a few points carry the constants, see "Many dimensions" in the documentation.
 _MANY_COLUMNS = 10
-_SHOWN = ("n_components", "sigma", *_SHIFTS, "held_out", "seconds")
+# Parameters of the estimators that have an option of their name.
+_PARAMETERS = (
+    *("rho", "metric", "method", "covariance_type", "n_samples", "max_iter", "tol"),
+)
+# How a change of units shifts what `land.select` reports, in log densities of a row.
+_SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0, "held_out": -1.0}
+_SHOWN = ("n_components", "sigma", *_SHIFTS, "seconds")
 
 
 def fit(options: argparse.Namespace, console: Console) -> int:
@@ -33,26 +49,26 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     what = counted(options.components, "component")
     console.say(f"fitting {what} until a step gains less than {options.tol:g}")
-    stored = _fitted(data, options, console, checkpoint)
-    model, seconds = stored.model, time.perf_counter() - started
+    scaled = in_units(_fitted(data, options, console, checkpoint))
+    stored = StoredModel(scaled, list(data.numbers), data.label)
+    seconds, interrupted = time.perf_counter() - started, stored.model.interrupted_
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output)
     result = stored.summary() | {"seconds": seconds, "model": str(options.output)}
     lines = [model_text(result, console.verbose)]
-    if data.labels is not None and options.components > 1 and not model.interrupted_:
-        result |= data.agreement(stored.in_units().predict(data.X))
+    if data.labels is not None and options.components > 1 and not interrupted:
+        result |= data.agreement(scaled.predict(data.X))
     if "f_measure" in result:
         lines.append(f"F-measure against {result['label']}: {result['f_measure']:.4f}")
     lines.append(f"model: {options.output}  ({seconds:.1f} s)")
     console.result("\n".join(lines), result)
-    if model.interrupted_:
+    if interrupted:
         resumable = checkpoint is not None and checkpoint.exists()
         console.error(
             f"interrupted; the model so far is in {options.output}; "
             + ("--resume goes on" if resumable else "too early for --resume to go on")
         )
-        return INTERRUPTED
-    return 0
+    return INTERRUPTED if interrupted else 0
 
 
 def report(options: argparse.Namespace, console: Console) -> int:
@@ -60,17 +76,17 @@ def report(options: argparse.Namespace, console: Console) -> int:
     check_output(options.output, (".html", ".htm"))
     data = _data(options, console)
     notes = [*console.warnings]
-    stored = _fitted(data, options, console)
+    model = _fitted(data, options, console)
     # A second fit follows: what was reached so far is no result here.
-    if stored.model.interrupted_:
+    if in_units(model).estimator_.interrupted_:
         raise KeyboardInterrupt
     with console.working("comparing with other models"):
         sentence = land.report(
-            stored.in_units() if options.standardize else stored.model,
+            model,
             options.output,
             data.X,
-            names=data.names,
-            rows=data.rows.tolist(),
+            names=list(data.numbers),
+            rows=data.numbers.index.tolist(),
             title=f"LAND report: {options.data.name}",
             notes=notes,
             command=shlex.join(["land", *map(str, options.arguments)]),
@@ -82,21 +98,35 @@ def report(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def demo(options: argparse.Namespace, console: Console) -> int:
+    """Write built-in data into a folder, and a report about them."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    table = options.output / "two_moons.csv"
+    X, moons = land.datasets.make_two_moons(_DEMO_ROWS, random_state=options.seed)
+    write_table(table, {"x": X[:, 0], "y": X[:, 1], "moon": moons})
+    page = options.output / "report.html"
+    arguments = ["report", str(table), "-o", str(page), *_DEMO]
+    arguments += ["--seed", str(options.seed)]
+    console.say(f"wrote {table}; running {shlex.join(['land', *arguments])}")
+    own = build_parser().parse_args(arguments)
+    own.arguments = arguments
+    return report(own, console)
+
+
 def select(options: argparse.Namespace, console: Console) -> int:
     """Fit the candidates, choose one, show all."""
     check_output(options.output)
     check_output(options.table, TABLES)
     data = _data(options, console)
+    scaler = StandardScaler(with_mean=options.standardize, with_std=options.standardize)
     template = land.LANDMixture(**_settings(options))
     if options.jobs == 1:  # other processes cannot write here
         template.callback = _steps(console)
-    stored = new_model(template, data, options)
-    count = len(options.components) * len(options.sigma)
-    with console.working(f"fitting {counted(count, 'candidate')}"):
+    with console.working("fitting the candidates"):
         selection = land.select(
-            stored.to_model(data.X),
+            scaler.fit_transform(data.X),
             options.components,
-            list(options.sigma),
+            options.sigma,
             estimator=template,
             labels=data.labels,
             criterion=options.criterion,
@@ -104,13 +134,20 @@ def select(options: argparse.Namespace, console: Console) -> int:
             random_state=options.seed,
             verbose=not console.quiet,
         )
-    stored = replace(stored, model=selection.model)
-    table = [selection.best, *selection.table.to_dict("records")]
-    best, *rows = (_in_units(row, stored.log_scale, len(data.X)) for row in table)
+    scaled = in_units(selection.model)
+    if options.standardize:
+        parts = selection.model, scaler.mean_, scaler.scale_
+        scaled = land.Standardized.around(*parts)
+    stored = StoredModel(scaled, list(data.numbers), data.label)
+    table = pd.DataFrame([selection.best, *selection.table.to_dict("records")])
+    for name, per_row in _SHIFTS.items():
+        rows = 1 if name == "held_out" else len(data.X)
+        table[name] += per_row * rows * stored.log_scale
+    best, *rows = table.to_dict("records")
     result = {"criterion": options.criterion, "best": best, "table": rows}
-    lines = [select_text(rows, best, options.criterion)]
+    lines = [_select_text(table[1:], best, options.criterion)]
     if options.table is not None:
-        write_table(options.table, {name: [row[name] for row in rows] for name in best})
+        write_table(options.table, table[1:])
         result["table_file"] = str(options.table)
         lines.append(f"table: {options.table}")
     if options.output is not None:
@@ -120,8 +157,7 @@ def select(options: argparse.Namespace, console: Console) -> int:
     console.result("\n".join(lines), result)
     if selection.interrupted:
         console.error("interrupted; the choice is among the candidates so far")
-        return INTERRUPTED
-    return 0
+    return INTERRUPTED if selection.interrupted else 0
 
 
 def _data(options: argparse.Namespace, console: Console) -> Data:
@@ -135,24 +171,26 @@ def _data(options: argparse.Namespace, console: Console) -> Data:
         )
     if options.preview:
         total, data = len(data.X), data.some(_PREVIEW_ROWS, options.seed)
-        options.n_samples, options.tol = _PREVIEW_SAMPLES, _PREVIEW_TOL
+        vars(options).update(_PREVIEW)
         console.say(f"preview: {len(data.X)} of {total} rows, rough numbers")
     return data
 
 
 def _fitted(
     data: Data, options: Any, console: Console, checkpoint: Path | None = None
-) -> StoredModel:
+) -> Any:
     """The model that the arguments describe, fitted; its health is shown."""
     callbacks: list[Any] = [_steps(console)]
     if checkpoint is not None:
         callbacks.append(land.callbacks.Checkpoint(checkpoint))
-    stored = new_model(estimator(options, callbacks), data, options)
+    model = estimator(options, callbacks)
+    if options.standardize:
+        model = land.Standardized(model)
     with console.working("compiling, then looking for a start"):
-        stored.model.fit(stored.to_model(data.X))
-    for line in stored.model.health_:
+        model.fit(data.X)
+    for line in in_units(model).estimator_.health_:
         console.warn(line)
-    return stored
+    return model
 
 
 def _steps(console: Console) -> Any:
@@ -170,9 +208,7 @@ def estimator(options: argparse.Namespace, callback: Any) -> Any:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Parameters of any model, from the arguments."""
-    names = ("rho", "metric", "method", "covariance_type", "n_samples", "max_iter")
-    return {name: getattr(options, name) for name in (*names, "tol")}
+    return {name: getattr(options, name) for name in _PARAMETERS}
 
 
 def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
@@ -194,20 +230,13 @@ def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
     return path
 
 
-def _in_units(row: dict[str, Any], log_scale: float, n: int) -> dict[str, Any]:
-    """A row of the table with densities in the units of the data."""
-    shifted = {name: row[name] + _SHIFTS[name] * n * log_scale for name in _SHIFTS}
-    return row | shifted | {"held_out": row["held_out"] - log_scale}
-
-
-def select_text(rows: list[dict], best: dict, criterion: str) -> str:
+def _select_text(table: pd.DataFrame, best: dict, criterion: str) -> str:
     """The table of candidates, and the choice."""
-    compared = any(isfinite(row["f_measure"]) for row in rows)
-    shown = (*_SHOWN, "f_measure") if compared else _SHOWN
-    columns = {name: [row[name] for row in rows] for name in shown}
-    columns[""] = [
-        row["error"] or "not converged" * (not row["converged"]) for row in rows
+    shown = table[
+        [*_SHOWN, "f_measure"] if table["f_measure"].notna().any() else [*_SHOWN]
     ]
+    slow = table["converged"].map({True: "", False: "not converged"})
+    shown = shown.assign(**{"": table["error"].where(table["error"] != "", slow)})
     components = counted(best["n_components"], "component")
     choice = f"chosen by {criterion}: {components}, sigma {best['sigma']:.4g}"
-    return f"{text_table(columns)}\n{choice}"
+    return f"{text_table(shown)}\n{choice}"

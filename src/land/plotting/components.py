@@ -1,10 +1,8 @@
-"""Means, covariances and clusters of fitted models, in the plane and beyond.
-
-A density in D dimensions cannot be drawn; clusters, means and covariances can.
-"""
+"""Fitted models: means, covariances and clusters, how the fit and the choice went."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -16,18 +14,22 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from land._validation import check_count, check_points
+from land.estimators.selection import SIGNS
 from land.geodesics import exp_map, log_map
 from land.metrics import Metric
 from land.plotting.sheet import (
+    COLORS,
     SMOOTH,
     Array,
-    Components,
     axes,
+    component_colors,
     component_legend,
-    components_of,
+    metric_of,
+    parts_in,
     styled,
 )
 
@@ -35,13 +37,16 @@ from land.plotting.sheet import (
 _FAINTEST = 0.05
 # Dimensions at most; more panels than theirs would be too small to read.
 MOST_SHOWN = 8
+_LABELS = {"bic": "BIC", "aic": "AIC", "held_out": "held-out log density"}
+_RING: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 12, "ls": ""}
 
 
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
     """Mark the means of a fitted model in two dimensions; `style` of `Axes.scatter`."""
-    ax, parts = axes(ax), components_of(model, 2)
-    look = styled(style, color=parts.colors, edgecolors="white", s=60, zorder=6)
-    artist = ax.scatter(*parts.means.T, **{"linewidths": 1.2} | look)
+    ax, means = axes(ax), parts_in(model, 2).means
+    look: Any = {"edgecolors": "white", "s": 60, "zorder": 3}
+    look = styled(style, color=component_colors(len(means)), **look)
+    artist = ax.scatter(*means.T, **look)
     ax.set_aspect("equal")
     return artist
 
@@ -52,36 +57,24 @@ def plot_covariance(
     """Draw the covariances of a fitted model in two dimensions.
 
     The curve of a component with mean mu and covariance Sigma at `s` standard
-    deviations is Exp_mu of the ellipse v^T Sigma^-1 v = s^2.
-
-    Parameters
-    ----------
-    model : LAND, LANDMixture or GaussianMixture
-    n_std : float or sequence of float
-        The numbers of standard deviations.
-    ax, **style
-        See `land.plotting`; of `Axes.plot`.
-
-    Returns
-    -------
-    list of Line2D
-        A closed curve for each component and number of standard deviations, the latter
-        varying faster, with gaps where a geodesic failed.
+    deviations is Exp_mu of the ellipse v^T Sigma^-1 v = s^2. Returns a closed curve for
+    each component and each of `n_std`, the latter varying faster, with gaps where a
+    geodesic failed. The `style` is of `Axes.plot`.
     """
-    ax, parts = axes(ax), components_of(model, 2)
+    ax, parts = axes(ax), parts_in(model, 2)
     radii = check_points("n_std", np.atleast_1d(np.asarray(n_std)), ndim=1)
     if radii.min() <= 0.0:
         raise ValueError(f"n_std must be positive, got {radii.tolist()}")
     if parts.covariances is None:
         raise ValueError(f"model must have covariances, got {type(model).__name__}")
     artists: list[Line2D] = []
-    for k, color in enumerate(parts.colors):
-        half_axes = pair_axes(parts.covariances[k], [0, 1])
-        look = styled(style, color=color, linewidth=1.4, zorder=4)
-        label: dict[str, Any] = {"label": f"component {k}"}
-        for curve in ellipses(parts.metric, parts.means[k], half_axes, radii):
-            artists += ax.plot(*curve.T, **label | look)
-            label = {}
+    for k, color in enumerate(component_colors(len(parts.means))):
+        (half_axes,) = _half_axes(parts.covariances[k], [0, 1])
+        for radius in radii:
+            curve = _ellipse(metric_of(model), parts.means[k], radius * half_axes)
+            label = f"component {k}" if radius == radii[0] else None
+            look = styled(style, color=color)
+            artists += ax.plot(*curve.T, **{"label": label} | look)
     ax.set_aspect("equal")
     return artists
 
@@ -91,42 +84,30 @@ def plot_responsibilities(
 ) -> list[LineCollection]:
     """Draw geodesics from each mean to its data, opaque where it is responsible.
 
-    The data have the colours of the components, mixed by responsibility.
-
-    Parameters
-    ----------
-    model : LAND, LANDMixture or GaussianMixture
-        A fitted model in two dimensions.
-    X : array_like of shape (n, 2)
-        The data.
-    max_curves : int
-        Of more curves than that, some are chosen.
-    ax, **style
-        See `land.plotting`; of `LineCollection`.
-
-    Returns
-    -------
-    list of LineCollection
-        One for each component, with the responsibilities above 0.05 as alpha.
+    The data have the colours of the components, mixed by responsibility. Of more
+    curves than `max_curves`, some are chosen. Returns a LineCollection for each
+    component, with the responsibilities above 0.05 as alpha; `style` is of
+    `LineCollection`.
     """
-    ax, parts = axes(ax), components_of(model, 2)
+    ax, parts = axes(ax), parts_in(model, 2)
     count = check_count("max_curves", max_curves)
     data = check_points("X", X, 2, ndim=2)
+    colors = component_colors(len(parts.means))
     shares = np.ones((len(data), 1))
-    if len(parts.means) > 1:
+    if len(colors) > 1:
         shares = np.asarray(model.predict_proba(data))
-    mixed = np.clip(shares @ to_rgba_array(parts.colors), 0.0, 1.0)
-    ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=5)
+    mixed = np.clip(shares @ to_rgba_array(colors), 0.0, 1.0)
+    ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=2)
     rows, owners = np.nonzero(shares >= _FAINTEST)
     kept = np.sort(np.random.default_rng(0).permutation(len(rows))[:count])
     rows, owners = rows[kept], owners[kept]
-    logs = log_map(parts.metric, parts.means[owners], data[rows])
+    logs = log_map(metric_of(model), parts.means[owners], data[rows])
     artists = []
-    for k, color in enumerate(parts.colors):
+    for k, color in enumerate(colors):
         own = (owners == k) & logs.converged
         strokes = np.tile(to_rgba(color), (int(own.sum()), 1))
         strokes[:, 3] = shares[rows[own], k]
-        look = styled(style, colors=strokes, linewidths=0.8, zorder=3)
+        look = styled(style, colors=strokes, linewidths=0.8)
         artists.append(LineCollection(list(logs.curves[own]), **look))
         ax.add_collection(artists[-1])
     ax.autoscale_view()
@@ -152,22 +133,18 @@ def plot_pairs(
 
     Parameters
     ----------
-    model : LAND, LANDMixture, RiemannianKMeans or GaussianMixture
-        A fitted model.
-    X : array_like of shape (n, D)
-        The points to draw.
+    model, X
+        A fitted model, and the points (n, D) to draw.
     figure : matplotlib Figure, optional
         An empty figure, whose size is set; by default a new one of pyplot's.
     dimensions : sequence of int, optional
         Which dimensions to show, eight at most; by default all.
     names : sequence of str, optional
         Names of all D dimensions.
-    n_std : float
-        Standard deviations of the ellipses.
-    **style
-        See `land.plotting`; of `Axes.scatter` for the points.
+    n_std, **style
+        Standard deviations of the ellipses; style of `Axes.scatter` for the points.
     """
-    parts, points, shown = _checked(model, X, dimensions)
+    points, shown = _checked(model, X, dimensions)
     dim = points.shape[1]
     if not 2 <= len(shown) <= MOST_SHOWN:
         raise ValueError(
@@ -182,11 +159,11 @@ def plot_pairs(
     down = len(pairs) // across
     if figure is None:
         figure = plt.figure(layout="constrained")
-    figure.set_size_inches(2.3 * across, 2.1 * down + 0.5)  # of the legend
+    figure.set_size_inches(2.5 * across, 2.5 * down)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     clusters = _clusters(model, points)
     for ax, pair in zip(panels, pairs, strict=True):
-        _draw(ax, parts, points, clusters, list(pair), n_std, {"s": 7} | style)
+        _draw(ax, model, points, clusters, list(pair), n_std, {"s": 7} | style)
         ax.set(xlabel=labels[pair[0]], ylabel=labels[pair[1]])
     component_legend(figure, model, n_std)
     return panels
@@ -205,7 +182,7 @@ def plot_view3d(
 
     As `plot_pairs`, with the three principal ellipses of each covariance.
     """
-    parts, points, shown = _checked(model, X, dimensions)
+    points, shown = _checked(model, X, dimensions)
     if len(shown) != 3:
         raise ValueError(f"dimensions must be three, got {dimensions!r}")
     if ax is None:
@@ -213,65 +190,44 @@ def plot_view3d(
     if getattr(ax, "name", "") != "3d":
         raise ValueError('ax must be made with projection="3d"')
     clusters = _clusters(model, points)
-    _draw(ax, parts, points, clusters, shown, n_std, {"s": 10} | style)
+    _draw(ax, model, points, clusters, shown, n_std, {"s": 10} | style)
     component_legend(ax.figure, model, n_std)
     return ax
 
 
-def pair_axes(covariance: Array, pair: list[int]) -> Array:
-    """Half axes (D, 2) of the ellipse of tangents that are likeliest given a `pair`.
+def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
+    """Half axes (D, 2) of the ellipses to draw in two or three dimensions.
 
-    For tangents whose two entries lie on the marginal ellipse of the pair, the others
-    are at their conditional means; where space is flat this projects to the outline.
+    Of a pair: the tangents whose two entries lie on the marginal ellipse, the others at
+    their conditional means; where space is flat this projects to the outline. Else of
+    the three longest principal axes.
     """
-    block = covariance[np.ix_(pair, pair)]
-    # The symmetric root has no preferred axis, as a Cholesky factor would.
-    values, vectors = np.linalg.eigh(block)
-    root = (vectors * np.sqrt(values)) @ vectors.T
-    return covariance[:, pair] @ np.linalg.solve(block, root)
+    if len(shown) == 2:
+        values, vectors = np.linalg.eigh(covariance[np.ix_(shown, shown)])
+        return [covariance[:, shown] @ (vectors / np.sqrt(values)) @ vectors.T]
+    values, vectors = np.linalg.eigh(covariance)
+    longest = (vectors * np.sqrt(values))[:, ::-1]
+    return [longest[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
 
 
-def ellipses(metric: Metric, mean: Array, half_axes: Array, radii: Array) -> Array:
-    """Exp of the ellipse with the given half axes (D, 2) times each radius, (n, k, D).
-
-    NaN where it failed.
-    """
-    angles = np.linspace(0.0, 2.0 * np.pi, SMOOTH // 2 + 1)
-    curves = _carried(metric, mean, half_axes, radii, angles)
-    # Exp stretches some parts of the ellipse by far more than others: a second pass
-    # spreads the points evenly along the outermost curve, half of them at least.
-    steps = np.linalg.norm(np.diff(curves[np.argmax(radii)], axis=0), axis=1)
-    steps = np.nan_to_num(steps) + max(np.nanmean(steps), np.finfo(float).tiny)
-    along = np.concatenate([[0.0], np.cumsum(steps)])
-    even = np.linspace(0.0, along[-1], SMOOTH + 1)
-    angles = np.interp(even, along, angles)
-    return _carried(metric, mean, half_axes, radii, angles)
-
-
-def _carried(
-    metric: Metric, mean: Array, half_axes: Array, radii: Array, angles: Array
-) -> Array:
+def _ellipse(metric: Metric, mean: Array, half_axes: Array) -> Array:
+    """Exp of the ellipse with the given half axes (D, 2); NaN where it failed."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 2 * SMOOTH + 1)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    # One solve of each geodesic passes through all ellipses.
-    outermost = radii.max()
-    tangents = outermost * circle @ half_axes.T
-    result = exp_map(metric, mean, tangents, times=radii / outermost)
-    assert result.rays is not None
-    rays = np.where(result.converged[:, None, None], result.rays, np.nan)
-    rays[-1] = rays[0]
-    return np.moveaxis(rays, 1, 0)
+    found = exp_map(metric, mean, circle[:-1] @ half_axes.T)
+    points = np.where(found.converged[:, None], found.points, np.nan)
+    return np.vstack([points, points[:1]])
 
 
-def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Components, Array, list]:
-    """What there is to draw: the model, the points, the dimensions."""
-    parts = components_of(model)
-    dim = parts.means.shape[1]
+def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Array, list]:
+    """What there is to draw: the points, the dimensions."""
+    dim = parts_in(model).means.shape[1]
     shown = list(range(dim) if dimensions is None else dimensions)
     if len(set(shown)) < len(shown) or not set(shown) <= set(range(dim)):
         raise ValueError(
             f"dimensions must be different columns of X, which has {dim}, got {shown}"
         )
-    return parts, check_points("X", X, dim, ndim=2), shown
+    return check_points("X", X, dim, ndim=2), shown
 
 
 def _clusters(model: Any, points: Array) -> np.ndarray:
@@ -280,26 +236,125 @@ def _clusters(model: Any, points: Array) -> np.ndarray:
     return np.asarray(predict(points))
 
 
-def _draw(ax, parts, points, clusters, shown, n_std, style) -> None:
+def _draw(ax, model, points, clusters, shown, n_std, style) -> None:
     """Clusters, means and covariances in two or three dimensions."""
     solid = {"depthshade": False} if len(shown) == 3 else {}
-    for k, color in enumerate(parts.colors):
+    parts = parts_in(model)
+    for k, color in enumerate(component_colors(len(parts.means))):
         dots = styled(style, color=color, linewidths=0, alpha=0.6)
         ax.scatter(*points[clusters == k][:, shown].T, **solid | dots)
-        mark = {"color": color, "edgecolors": "white", "linewidths": 1.0} | solid
-        ax.scatter(*parts.means[k, shown, None], s=45, zorder=6, **mark)
+        mark = {"color": color, "edgecolors": "white", "zorder": 3} | solid
+        ax.scatter(*parts.means[k, shown, None], **mark)
         if parts.covariances is None:
             continue
         for half_axes in _half_axes(parts.covariances[k], shown):
-            radii = np.array([n_std])
-            (curve,) = ellipses(parts.metric, parts.means[k], half_axes, radii)
-            ax.plot(*curve[:, shown].T, color=color, linewidth=1.2, zorder=4)
+            curve = _ellipse(metric_of(model), parts.means[k], n_std * half_axes)
+            ax.plot(*curve[:, shown].T, color=color)
 
 
-def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
-    """Of the ellipse of a pair; else of those of the three longest principal axes."""
-    if len(shown) == 2:
-        return [pair_axes(covariance, shown)]
-    values, vectors = np.linalg.eigh(covariance)
-    longest = (vectors * np.sqrt(values))[:, ::-1]
-    return [longest[:, pair] for pair in ([0, 1], [0, 2], [1, 2])]
+# How a fit came to its end, and how a choice among several came about.
+
+
+def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
+    """Draw the objective against the steps of the fit of a LAND or LANDMixture.
+
+    The `style` is of `Axes.plot`.
+    """
+    history = getattr(model, "history_", None)
+    if not history:
+        raise ValueError(
+            f"model must have a history_, got {type(model).__name__} without; "
+            "call fit first"
+        )
+    ax = axes(ax)
+    steps = [(step.iteration, step.objective) for step in history]
+    look = styled(style, color=COLORS[0], marker=".")
+    (artist,) = ax.plot(*zip(*steps, strict=True), **look)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(xlabel="step", ylabel="mean negative log density")
+    return artist
+
+
+def plot_learning(model: Any, ax: Axes | None = None, **style) -> PathCollection:
+    """Draw the sigmas and rhos that a model was learned from, by held-out density.
+
+    A ring is around the chosen one; the title says how good the flat metric is, which
+    has no place in the figure. The `style` is of `Axes.scatter`.
+    """
+    table = getattr(model, "learning_", None)
+    if not table:
+        raise ValueError(
+            f"model must have a learning_, got {type(model).__name__} without; "
+            "fit with sigma='learn' or rho='learn'"
+        )
+    ax = axes(ax)
+    rows = [row for row in table if math.isfinite(row["rho"] * row["score"])]
+    sigmas, rhos, scores = ([row[n] for row in rows] for n in ("sigma", "rho", "score"))
+    look = {"c": scores, "cmap": "viridis"} | style
+    artist = ax.scatter(sigmas, rhos, **styled(look))
+    for row in rows:
+        if row["chosen"]:
+            ax.plot(row["sigma"], row["rho"], **_RING)
+    ax.set(xscale="log", yscale="log", xlabel=r"$\sigma$", ylabel=r"$\rho$")
+    ax.margins(0.15)
+    (flat,) = [row for row in table if math.isinf(row["rho"])]
+    words = "chosen" if flat["chosen"] else "held out"
+    ax.set_title(f"flat metric: {flat['score']:.2f} ({words})", fontsize="medium")
+    ax.figure.colorbar(artist, ax=ax, label=_LABELS["held_out"])
+    return artist
+
+
+def plot_selection(
+    selection: Any, ax: Axes | None = None, *, criterion: str | None = None, **style
+) -> list[Line2D]:
+    """Draw a criterion against the number of components, a line for each sigma.
+
+    Returns the lines, and last a ring around the best candidate; those that failed are
+    left out.
+
+    Parameters
+    ----------
+    selection : Selection, DataFrame or list of dict
+        The result of `land.select`, or its table.
+    criterion : {"bic", "aic", "held_out"}, optional
+        What to draw; by default what the selection was made by, else BIC.
+    ax, **style
+        See `land.plotting`; of `Axes.plot`.
+    """
+    name = criterion or getattr(selection, "criterion", "bic")
+    if name not in SIGNS:
+        words = ", ".join(repr(word) for word in SIGNS)
+        raise ValueError(f"criterion must be one of {words}, got {name!r}")
+    usable = [row for row in _rows(selection) if math.isfinite(row.get(name, math.nan))]
+    if not usable:
+        raise ValueError(f"selection has no row with a finite {name}")
+    ax = axes(ax)
+    lines: dict[float | None, list[dict]] = {}
+    for row in sorted(usable, key=lambda row: row["n_components"]):
+        sigma = row.get("sigma", math.nan)
+        lines.setdefault(sigma if math.isfinite(sigma) else None, []).append(row)
+    artists: list[Line2D] = []
+    for sigma, color in zip(lines, component_colors(len(lines)), strict=True):
+        look = styled(style, color=color, marker=".")
+        if len(lines) > 1:
+            words = rf"$\sigma = {sigma:.3g}$" if sigma else "given metric"
+            look.setdefault("label", words)
+        points = [(row["n_components"], row[name]) for row in lines[sigma]]
+        artists += ax.plot(*zip(*points, strict=True), **look)
+    best = min(usable, key=lambda row: SIGNS[name] * row[name])
+    artists += ax.plot(best["n_components"], best[name], **_RING)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(xlabel="components", ylabel=_LABELS[name])
+    return artists
+
+
+def _rows(selection: Any) -> list[dict]:
+    """The rows of a selection, of a data frame or of a list."""
+    table = getattr(selection, "table", selection)
+    rows = table.to_dict("records") if hasattr(table, "to_dict") else list(table)
+    if not rows or not all("n_components" in row for row in rows):
+        raise ValueError(
+            "selection must be the result of land.select or its table, rows with "
+            f"n_components; got {type(selection).__name__}"
+        )
+    return rows

@@ -1,10 +1,10 @@
-"""What all figures share: fonts, colours, legends, and the parts of fitted models."""
+"""What all figures share: fonts, colours, limits and legends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
-from land.estimators.standardized import parts_of
+from land.estimators.standardized import Parts, parts_of
 from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
@@ -26,21 +26,9 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SMOOTH = 240
 # Share of the data's extent around them, so that contours are not cut off.
 _MARGIN = 0.15
-# Standard deviations shown around means: 99 % of a Gaussian.
-_REACH = 3.0
-# Text stays text in the PDF.
-_FONTS: Any = {"pdf.fonttype": 42}
+_FONTS: Any = {"pdf.fonttype": 42}  # text stays text
 _FONTS |= dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 8)
 LEGEND: Any = {"loc": "outside lower center", "ncols": 4, "frameon": False}
-
-
-class Components(NamedTuple):
-    """Means (K, D), covariances (K, D, D), None for clusters, metric, K colours."""
-
-    means: Array
-    covariances: Array | None
-    metric: Metric
-    colors: list[str]
 
 
 def component_colors(count: int) -> list[str]:
@@ -60,20 +48,17 @@ def styled(style: dict[str, Any], **defaults: Any) -> dict[str, Any]:
     return defaults | style
 
 
-def metric_of(model: Any) -> Metric | None:
-    """The metric of a model of this package."""
+def metric_of(model: Any) -> Metric:
+    """The metric of a fitted model; flat for other models than ours."""
     metric = getattr(model, "metric_", None)
-    return metric if isinstance(metric, Metric) else None
+    return metric if isinstance(metric, Metric) else EuclideanMetric(_dim(model))
 
 
-def components_of(model: Any, dim: int | None = None) -> Components:
-    """What there is to draw of a fitted model, which must have `dim` dimensions."""
+def parts_in(model: Any, dim: int | None = None) -> Parts:
+    """Means and covariances of a fitted model, which must have `dim` dimensions."""
     parts = parts_of(model)
-    count, found = parts.means.shape
-    check_dimensions(found, dim)
-    metric = metric_of(model) or EuclideanMetric(found)
-    colors = component_colors(count)
-    return Components(parts.means, parts.covariances, metric, colors)
+    check_dimensions(parts.means.shape[1], dim)
+    return parts
 
 
 def check_dimensions(found: int, expected: int | None) -> None:
@@ -92,18 +77,17 @@ def region(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
     the means, and what the axes show already. One row in one dimension.
     """
     metric = model if isinstance(model, Metric) else metric_of(model)
-    dim = getattr(model, "n_features_in_", metric.dim if metric else 2)
     if limits is not None:
-        return check_limits(limits, dim)
-    if metric is not None and metric.landmarks is not None:
+        return check_limits(limits, metric.dim)
+    if metric.landmarks is not None:
         low, high = metric.landmarks.min(axis=0), metric.landmarks.max(axis=0)
         margin = _MARGIN * (high - low).max()
         return np.stack([low - margin, high + margin], axis=1)
-    shown = np.array([ax.get_xlim(), ax.get_ylim()])[:dim].T
+    shown = np.array([ax.get_xlim(), ax.get_ylim()])[: metric.dim].T
     corners = list(shown) if ax.has_data() else []
     if hasattr(model, "covariances_") or hasattr(model, "covariance_"):
-        parts = components_of(model)
-        reach = _REACH * np.sqrt(np.einsum("kdd->kd", np.asarray(parts.covariances)))
+        parts = parts_of(model)
+        reach = 3.0 * np.sqrt(np.einsum("kdd->kd", np.asarray(parts.covariances)))
         corners += [*(parts.means - reach), *(parts.means + reach)]
     if not corners:
         raise ValueError(
@@ -131,16 +115,18 @@ def mesh(bounds: Array, grid: int) -> tuple[Array, Array, Array]:
 
 @contextmanager
 def sheet(
-    rows: int, columns: int, size: tuple[float, float], **options: Any
+    rows: int = 1,
+    columns: int = 1,
+    size: tuple[float, float] = (5.0, 4.0),
+    **options: Any,
 ) -> Iterator[tuple[Figure, np.ndarray]]:
     """A figure with `rows` x `columns` axes of `size` inches each.
 
     The fonts are set while the context is open; `options` go to `Figure.subplots`.
     """
     with matplotlib.rc_context(_FONTS):
-        figure = Figure(
-            figsize=(columns * size[0], rows * size[1]), layout="constrained"
-        )
+        extent = columns * size[0], rows * size[1]
+        figure = Figure(figsize=extent, layout="compressed")
         yield figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
@@ -151,15 +137,18 @@ def component_legend(
 
     With the standard deviations of the curves that are drawn, and the data.
     """
-    parts, title, line = components_of(model), None, ""
+    parts, title, line = parts_of(model), None, ""
     if parts.covariances is not None and n_std is not None:
-        many = (
-            "one standard deviation" if n_std == 1 else f"{n_std:g} standard deviations"
-        )
+        many = "one standard deviation"
+        many = many if n_std == 1 else f"{n_std:g} standard deviations"
         title, line = f"curves at {many}", "-"
     dots: Any = {"color": "0.4", "marker": ".", "mec": "none", "ls": ""}
     handles = [Line2D([], [], label="data", **dots)] if data else []
-    for k, color in enumerate(parts.colors):
+    for k, color in enumerate(component_colors(len(parts.means))):
         style: dict[str, Any] = {"marker": "o", "mec": "white", "ls": line}
         handles.append(Line2D([], [], color=color, label=f"component {k}", **style))
     figure.legend(handles=handles, title=title, **LEGEND)
+
+
+def _dim(model: Any) -> int:
+    return int(getattr(model, "n_features_in_", 2))
