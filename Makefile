@@ -22,7 +22,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
 		$(MAKEFILE_LIST)
 
-demo: $(VENV)/.cli ## Fit built-in data and write a report about them
+demo: $(VENV)/.cli ## Compute the demonstration and write its figure
 	$(BIN)/land demo
 
 test: lint ## Run everything that must pass: lint, types, layers, tests

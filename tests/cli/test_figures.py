@@ -1,5 +1,6 @@
-"""plot and reproduce: which files come out, and where figures are impossible."""
+"""plot, demo and reproduce: which files come out, and where figures are impossible."""
 
+import re
 import sys
 from importlib import import_module
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import land
+from land.cli import demo
 from land.plotting.page import View, model_figure
 
 SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -79,6 +81,41 @@ def test_figures_without_matplotlib(fails, one_file, tmp_path, monkeypatch):
     message = fails("plot", one_file, "-o", tmp_path / "f.png", "--grid", 5)
     assert "pip install 'land[plot]'" in message
     assert not (tmp_path / "f.png").exists()
+
+
+@pytest.fixture
+def _light_demo(monkeypatch):
+    """The demonstration with far fewer data and effort than the real one."""
+    for name, value in {"ROWS": 60, "SAMPLES": 100, "GRID": 5}.items():
+        monkeypatch.setattr(demo, name, value)
+    cases = [case._replace(n_components=1) for case in demo.builtin_cases(0)]
+    monkeypatch.setattr(demo, "builtin_cases", lambda seed: cases)
+
+
+@pytest.mark.usefixtures("_light_demo")
+def test_demo_writes_a_figure_and_a_table(cli, tmp_path):
+    done = cli("demo", "-o", tmp_path / "new" / "folder")
+    assert done.code == 0, done.err
+    for kind in ("png", "pdf", "csv"):
+        file = tmp_path / "new" / "folder" / f"demo.{kind}"
+        assert file.stat().st_size > 0
+        assert str(file) in done.out
+    rows = (tmp_path / "new" / "folder" / "demo.csv").read_text().splitlines()
+    assert len(rows) == 1 + 2 * 3
+    for model in ("LAND", "least squares", "Gaussian mixture"):
+        assert re.search(rf"two moons +{model}", done.out)
+
+
+@pytest.mark.usefixtures("_light_demo")
+def test_an_interrupt_ends_the_demo(fails, tmp_path, monkeypatch):
+    """A fit answers it with what it has so far, which is not to be compared."""
+
+    def step(console, step):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("land.cli.console.Console.step", step)
+    assert fails("demo", "-o", tmp_path, code=130) == "land: interrupted"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

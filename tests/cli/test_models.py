@@ -21,6 +21,24 @@ def test_info(cli, result, scaled, scaled_file):
     assert text.count("±") == 2 * 2 + 1
 
 
+def test_a_model_reads_numbers_as_its_table_had_them(cli, tmp_path):
+    """The signs of the fit are used for later tables, unless others are given."""
+    X = np.random.default_rng(0).normal(size=(30, 2)).round(3)
+    lines = [";".join(f"{value:.3f}".replace(".", ",") for value in row) for row in X]
+    table = tmp_path / "data.csv"
+    table.write_text("a;b\n" + "\n".join(lines))
+    settings = ("--metric", "diagonal", "--sigma", 2, "--rho", 1, "--tol", 0.05)
+    assert (
+        cli("fit", table, "--decimal", ",", "-o", tmp_path / "m", *settings).code == 0
+    )
+    done = cli("score", tmp_path / "m", table, "-o", tmp_path / "scores.npy")
+    assert done.code == 0, done.err
+    expected = land.load(tmp_path / "m").score_samples(X)
+    np.testing.assert_allclose(np.load(tmp_path / "scores.npy")[:, 1], expected)
+    again = cli("score", tmp_path / "m", table, "--decimal", ".", "-o", tmp_path / "no")
+    assert again.code != 0
+
+
 def test_broken_models(fails, tmp_path):
     (tmp_path / "m").write_bytes(b"no model")
     assert "is not a land model file" in fails("info", tmp_path / "m")

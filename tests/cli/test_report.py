@@ -18,15 +18,3 @@ def test_a_page_from_a_table(cli, result, table, tmp_path):
 
 def test_what_is_refused(fails, table, tmp_path):
     assert "use .html" in fails("report", table, "-o", tmp_path / "p.pdf", code=2)
-
-
-def test_the_demonstration_is_a_report(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr("land.cli.fit._DEMO_ROWS", 40)
-    quick = ["-k2", "-l", "moon", "--method", "least_squares", "--n-samples", "200"]
-    monkeypatch.setattr("land.cli.fit._DEMO", quick)
-    done = cli("demo", "-o", tmp_path / "new" / "folder", "--seed", 3)
-    assert done.code == 0, done.err
-    text = (tmp_path / "new" / "folder" / "report.html").read_text()
-    assert "LAND report: two_moons.csv" in text
-    assert "--seed 3" in text
-    assert done.out.splitlines()[0] in text

@@ -169,11 +169,8 @@ def _add(parser: Any, flags: str, help: str, **more: Any) -> None:
 
 
 def _demo(parser: Any) -> None:
-    """Fit two moons, and write the data and a report about them.
-
-    The report compares the model with Gaussian mixtures and a kernel density estimate.
-    """
-    _output(parser, "FOLDER", "for data and report", default=Path("land-demo"))
+    """Compare LAND, least squares and a Gaussian mixture on built-in data."""
+    _output(parser, "FOLDER", "for figure and table", default=Path("land-demo"))
     _seed(parser)
 
 
@@ -273,7 +270,7 @@ def _reproduce(parser: Any) -> None:
 
 # The module of each command, which has a function of its name, and its arguments.
 _COMMANDS: dict[str, tuple[str, Callable[[Any], None]]] = {
-    "demo": ("land.cli.fit", _demo),
+    "demo": ("land.cli.demo", _demo),
     "fit": ("land.cli.fit", _fit),
     "score": ("land.cli.models", _score),
     "predict": ("land.cli.models", _predict),
@@ -305,7 +302,8 @@ def _data(parser: Any, *, fitted: bool) -> None:
     names = "whether the first line has the names of the columns (default: look at it)"
     _add(group, "--header", names, action=argparse.BooleanOptionalAction)
     _add(group, "--delimiter", "what separates the cells", type=_character)
-    _choice(group, "--decimal", "the decimal sign", ".", ",")
+    sign = f"the decimal sign (default: {'that of the model' if fitted else '.'})"
+    _add(group, "--decimal", sign, choices=".,", default=None if fitted else ".")
     _add(group, "--thousands", "what groups digits, as in 1,002.93", type=_character)
     _add(group, "--encoding", "of text files", default="utf-8-sig")
 

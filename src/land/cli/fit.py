@@ -1,4 +1,4 @@
-"""The commands that fit models: `fit`, `report`, `demo` and `select`."""
+"""The commands that fit models: `fit`, `report` and `select`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
 import land
-from land.cli import build_parser
 from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
 from land.cli.models import StoredModel, counted, in_units, model_text
 from land.cli.tables import (
@@ -24,9 +23,6 @@ from land.cli.tables import (
     write_table,
 )
 
-# What the demonstration fits: each moon is one curved cluster.
-_DEMO_ROWS = 300
-_DEMO = ["-k", "2", "--labels", "moon", "--n-samples", "600"]
 # Rough, and quick: a fit in the plane takes seconds.
 _PREVIEW_ROWS = 200
 _PREVIEW = {"n_samples": 300, "tol": 1e-2}
@@ -50,7 +46,8 @@ def fit(options: argparse.Namespace, console: Console) -> int:
     what = counted(options.components, "component")
     console.say(f"fitting {what} until a step gains less than {options.tol:g}")
     scaled = in_units(_fitted(data, options, console, checkpoint))
-    stored = StoredModel(scaled, list(data.numbers), data.label)
+    signs = options.decimal, options.thousands
+    stored = StoredModel(scaled, list(data.numbers), data.label, signs)
     seconds, interrupted = time.perf_counter() - started, stored.model.interrupted_
     # Written before anything else is computed, so that nothing can cost the model.
     stored.save(options.output)
@@ -98,21 +95,6 @@ def report(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def demo(options: argparse.Namespace, console: Console) -> int:
-    """Write built-in data into a folder, and a report about them."""
-    options.output.mkdir(parents=True, exist_ok=True)
-    table = options.output / "two_moons.csv"
-    X, moons = land.datasets.make_two_moons(_DEMO_ROWS, random_state=options.seed)
-    write_table(table, {"x": X[:, 0], "y": X[:, 1], "moon": moons})
-    page = options.output / "report.html"
-    arguments = ["report", str(table), "-o", str(page), *_DEMO]
-    arguments += ["--seed", str(options.seed)]
-    console.say(f"wrote {table}; running {shlex.join(['land', *arguments])}")
-    own = build_parser().parse_args(arguments)
-    own.arguments = arguments
-    return report(own, console)
-
-
 def select(options: argparse.Namespace, console: Console) -> int:
     """Fit the candidates, choose one, show all."""
     check_output(options.output)
@@ -138,7 +120,8 @@ def select(options: argparse.Namespace, console: Console) -> int:
     if options.standardize:
         parts = selection.model, scaler.mean_, scaler.scale_
         scaled = land.Standardized.around(*parts)
-    stored = StoredModel(scaled, list(data.numbers), data.label)
+    signs = options.decimal, options.thousands
+    stored = StoredModel(scaled, list(data.numbers), data.label, signs)
     table = pd.DataFrame([selection.best, *selection.table.to_dict("records")])
     for name, per_row in _SHIFTS.items():
         rows = 1 if name == "held_out" else len(data.X)

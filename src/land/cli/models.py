@@ -35,11 +35,15 @@ _RESULTS = ("sigma", "rho", "geometry_gain", "converged", "interrupted", *_WORK)
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A fitted model for rows of a table, with the names of columns and labels."""
+    """A fitted model for rows of a table, with the names of columns and labels.
+
+    `signs` of the table are the decimal one and that between thousands, if any.
+    """
 
     scaled: Standardized
     columns: list[str]
     label: str | None = None
+    signs: tuple[str, str | None] = (".", None)
 
     @property
     def model(self) -> Any:
@@ -65,6 +69,8 @@ class StoredModel:
             extra["label"] = self.label
         if self.standardized:
             extra |= {"center": self.scaled.center_, "scale": self.scaled.scale_}
+        if self.signs != (".", None):
+            extra["signs"] = list(self.signs)
         try:
             self.model.save(path, extra=extra)
         except OSError as error:
@@ -122,13 +128,18 @@ def load_model(path: Path, console: Console) -> StoredModel:
         raise CommandError(f"{path}: its columns do not go with its model; fit it anew")
     center, scale = extra.get("center", np.zeros(dim)), extra.get("scale", np.ones(dim))
     scaled = Standardized.around(model, center, scale)
-    return StoredModel(scaled, [str(name) for name in columns], extra.get("label"))
+    decimal, thousands = extra.get("signs", (".", None))
+    names, label = [str(name) for name in columns], extra.get("label")
+    return StoredModel(scaled, names, label, (decimal, thousands))
 
 
 def _read(options: Any, console: Console) -> tuple[StoredModel, Data]:
     """The model, and the rows of the table in the columns it was fitted to."""
     check_output(options.output, TABLES)
     stored = load_model(options.model, console)
+    if options.decimal is None:
+        options.decimal = stored.signs[0]
+        options.thousands = options.thousands or stored.signs[1]
     return stored, read_data(options, console, stored.columns, stored.label)
 
 
