@@ -39,7 +39,7 @@ _MARGIN = 0.2
 # tolerance's root, so that a factor of 100 would do no harm.
 _LAST_STEP = 0.1
 # Errors of curves that are near enough for Newton's method.
-_NEARLY = 0.05
+_NEARLY = 0.03
 
 
 class _Batch(NamedTuple):

@@ -246,7 +246,7 @@ def _advance(descent: _Descent) -> Generator[Request, Any, _Descent]:
     parts = zip(new, old, strict=True)
     return descent._replace(
         curve=Curve(*(_where(accepted, its, mine) for its, mine in parts)),
-        step=np.where(accepted, step, 0.3 * step),
+        step=np.where(accepted, step, 0.1 * step),
         iterations=descent.iterations + 1,
         accepted=accepted,
         pairs=[*descent.pairs, pair][-_MEMORY:],
