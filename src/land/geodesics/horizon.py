@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from land._device import Mask
 from land.geodesics.collocation import ORDER, Connections, PiecewiseCurves
+from land.geodesics.graph import shortest_paths
 from land.metrics import Metric
 from land.metrics.tensors import norms
 
@@ -70,7 +71,8 @@ def with_horizon(
     lines = Connections.straight(bases[lone], targets[lone])
     lines.lengths *= pace
     outer = ends[:, rest]
-    inner, solution = _at_horizon(outer, far[:, rest], center, radius, tol, solve, move)
+    ball = far[:, rest], center, radius
+    inner, solution = _at_horizon(metric, outer, *ball, tol, solve, move)
     through = _extended(solution, outer + center, inner + center, pace)
     parts = Connections.concatenate([found, lines, through])
     return parts.take(np.argsort(np.concatenate([near, lone, rest])))
@@ -78,6 +80,7 @@ def with_horizon(
 
 @np.errstate(all="ignore")  # of curves that were not found; verdicts tell
 def _at_horizon(
+    metric: Metric,
     ends: Array,
     far: Mask,
     center: Array,
@@ -91,6 +94,11 @@ def _at_horizon(
     Coordinates of ends and crossings are relative to the centre.
     """
     inner = _crossings(ends, np.zeros_like(ends), far, radius)
+    # The shortest path through the landmarks tells where the way leaves the ball.
+    corners = shortest_paths(metric, *(inner + center)) - center
+    moved = np.any(corners != corners[:, :1], axis=2)
+    first = corners[np.arange(len(corners)), np.argmax(moved, axis=1)]
+    inner = _crossings(ends, np.stack([first, corners[:, -2]]), far, radius)
     solution = solve(*(inner + center), None)
     n_iter = solution.n_iter
     for _ in range(_ROUNDS):

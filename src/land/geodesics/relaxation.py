@@ -209,7 +209,7 @@ def _judged(descent: _Descent) -> Relaxed:
 def _settled(reached: Relaxed, tol: float) -> Mask:
     """Whether a curve is accurate, or wants another mesh."""
     distance, mismatch = reached.distance, reached.mismatch
-    limited = (mismatch > tol) & (distance <= _CLOSE_ENOUGH * mismatch)
+    limited = (mismatch > tol) & (distance <= _CLOSE_ENOUGH * np.minimum(mismatch, 1.0))
     unfit = (mismatch > _ROUGH) & (reached.iterations >= _PATIENCE)
     return reached.accurate(tol) | limited | unfit
 
