@@ -295,9 +295,7 @@ def _constant_speed(metric: Metric, vertices: Array) -> Array:
     return passed / passed[:, -1:]
 
 
-def _moved_meshes(
-    bases: Array, targets: Array, previous: Connections
-) -> list[_Batch]:
+def _moved_meshes(bases: Array, targets: Array, previous: Connections) -> list[_Batch]:
     """Curves of a previous solution between new ends, where derivatives are known."""
     batches, moving = [], np.any(bases != targets, axis=1)
     for which, curves in previous.final_meshes():

@@ -137,7 +137,9 @@ class PiecewiseCurves:
     def corners(self, per_element: int) -> Array:
         """Points at equal fractions of every element, (n, elements * k + 1, D)."""
         fractions = np.arange(1, per_element + 1) / per_element
-        inner = self._starts()[:, :, None] + _evaluate(_INTEGRALS, fractions) @ self.rates
+        inner = (
+            self._starts()[:, :, None] + _evaluate(_INTEGRALS, fractions) @ self.rates
+        )
         flat = inner.reshape(len(self.base), -1, self.base.shape[1])
         return np.concatenate([self.base[:, None], flat], axis=1)
 

@@ -72,16 +72,12 @@ def shortest_connections(
     They start from `earlier` ones between nearby ends, or from the graph.
     """
 
-    def move(
-        bases: Array, targets: Array, earlier: Connections | None
-    ) -> Connections:
+    def move(bases: Array, targets: Array, earlier: Connections | None) -> Connections:
         known = earlier is not None
         guesses = earlier if known else shortest_paths(metric, bases, targets)
         return connect(metric, bases, targets, guesses, tol, max_iter)
 
-    def solve(
-        bases: Array, targets: Array, earlier: Connections | None
-    ) -> Connections:
+    def solve(bases: Array, targets: Array, earlier: Connections | None) -> Connections:
         solution = move(bases, targets, earlier)
         if metric.landmarks is not None:
             task = _Task(metric, bases, targets, move)
