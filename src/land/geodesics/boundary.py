@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Indices, Mask, Solver, in_lockstep
+from land._device import Indices, Solver, in_lockstep, take_rows
 from land.geodesics.collocation import (
     ORDER,
     Connections,
@@ -48,9 +48,6 @@ class _Batch(NamedTuple):
     which: Indices
     rates: Array  # (n, elements, ORDER, D)
     widths: Array  # (n, elements)
-
-    def take(self, rows: Mask) -> _Batch:
-        return _Batch(*(each[rows] for each in self))
 
 
 def _arranged(batches: list[_Batch]) -> list[_Batch]:
@@ -182,7 +179,8 @@ class _Solver:
 
     def _unfinished(self, batches: list[_Batch]) -> list[_Batch]:
         """The curves that are not near enough to geodesics yet."""
-        left = [batch.take(~self.solution.converged[batch.which]) for batch in batches]
+        converged = self.solution.converged
+        left = [take_rows(batch, ~converged[batch.which]) for batch in batches]
         return [batch for batch in left if len(batch.which)]
 
     def _newton(self, batch: _Batch) -> Solver:
@@ -258,7 +256,7 @@ class _Solver:
         coarse &= solution.n_iter[which] < self.max_iter
         elements = batch.widths.shape[1]
         coarse &= elements < _MOST_ELEMENTS
-        left.append(_Batch(which, outcome.rates, batch.widths).take(~coarse))
+        left.append(take_rows(batch._replace(rates=outcome.rates), ~coarse))
         if not coarse.any():
             return []
         vertices = curves.take(coarse).corners(2 * ORDER)

@@ -207,7 +207,7 @@ def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
     not. An edge to the nearest member of the next subset connects all.
     """
     members = np.random.default_rng(0).permutation(len(points))
-    pairs = []
+    pairs: list[list[Indices]] = []
     while len(members):
         k = min(_NEIGHBOURS + 1, len(members))
         _, nearest = tree.query(points[members], k)

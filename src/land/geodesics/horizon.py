@@ -27,7 +27,7 @@ Solve = Callable[[Array, Array, Connections | None], Connections]
 
 # Radius of the horizon, in units of the ball's: points beyond are far. The error of a
 # crossing falls by about this factor in each round.
-_HORIZON, _ROUNDS = 4.0, 15
+_HORIZON, _ROUNDS = 3.0, 15
 
 
 def with_horizon(
@@ -58,7 +58,8 @@ def with_horizon(
     center, radius = metric.flat_outside
     ends = np.stack([bases, targets]) - center
     far = _lengths(ends) > _HORIZON * radius
-    near = np.flatnonzero(~far.any(axis=0))
+    outside = np.asarray(far.any(axis=0))
+    near = np.flatnonzero(~outside)
     known = None if earlier is None else earlier.take(near)
     found = solve(bases[near], targets[near], known)
     if len(near) == len(bases):
@@ -66,8 +67,8 @@ def with_horizon(
     way = np.eye(1, metric.dim)
     tensor = metric.host_tensors(center + _HORIZON * radius * way)
     pace = float(norms(tensor, way)[0])  # metric length of a unit of distance
-    past = far.any(axis=0) & _misses_ball(*ends, radius)
-    lone, rest = np.flatnonzero(past), np.flatnonzero(far.any(axis=0) & ~past)
+    past = outside & _misses_ball(ends[0], ends[1], radius)
+    lone, rest = np.flatnonzero(past), np.flatnonzero(outside & ~past)
     lines = Connections.straight(bases[lone], targets[lone])
     lines.lengths *= pace
     outer = ends[:, rest]
@@ -95,11 +96,12 @@ def _at_horizon(
     """
     inner = _crossings(ends, np.zeros_like(ends), far, radius)
     # The shortest path through the landmarks tells where the way leaves the ball.
-    corners = shortest_paths(metric, *(inner + center)) - center
+    corners = shortest_paths(metric, inner[0] + center, inner[1] + center)
+    corners -= center
     moved = np.any(corners != corners[:, :1], axis=2)
     first = corners[np.arange(len(corners)), np.argmax(moved, axis=1)]
     inner = _crossings(ends, np.stack([first, corners[:, -2]]), far, radius)
-    solution = solve(*(inner + center), None)
+    solution = solve(inner[0] + center, inner[1] + center, None)
     n_iter = solution.n_iter
     for _ in range(_ROUNDS):
         ways = _unit(np.stack([-solution.tangents, solution.end_velocities]))
@@ -109,7 +111,7 @@ def _at_horizon(
         # The line on which it leaves, where that is nearest to the centre.
         along = np.sum(inner * ways, axis=2, keepdims=True)
         inner = _crossings(ends, inner - along * ways, far, radius)
-        solution = move(*(inner + center), solution)
+        solution = move(inner[0] + center, inner[1] + center, solution)
         n_iter = n_iter + solution.n_iter
     solution.converged &= missed <= tol
     return inner, replace(solution, n_iter=n_iter)

@@ -81,7 +81,7 @@ class LogMap:
         solution = self._solution
         slopes = self._newton_slopes(solution.converged)
         dim = solution.bases.shape[1]
-        jacobians = np.linalg.inv(slopes[..., dim:])
+        jacobians = np.asarray(np.linalg.inv(slopes[..., dim:]))
         # In many dimensions, and where Newton's method fails: less accurate, as the
         # integration starts from a tangent that is never exact.
         unknown = ~np.isfinite(jacobians).all(axis=(1, 2))
@@ -111,7 +111,7 @@ class LogMap:
         solution, dim = self._solution, self.tangents.shape[-1]
         if not solution.slopes.size:
             return None
-        unknown = ~np.isfinite(solution.slopes).all(axis=(1, 2))
+        unknown = np.asarray(~np.isfinite(solution.slopes).all(axis=(1, 2)))
         found = self._newton_slopes(solution.converged & unknown)
         slopes = np.where(unknown[:, None, None], found, solution.slopes)
         return -slopes[..., :dim].reshape(*self.lengths.shape, dim, dim)

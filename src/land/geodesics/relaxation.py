@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Mask, Request
+from land._device import Mask, Request, take_rows
 from land.geodesics.collocation import WEIGHTS, gather_forces, gauss_positions
 from land.geodesics.equation import Forces
 from land.metrics.tensors import invert, lower, squared_norm
@@ -121,19 +120,14 @@ def relax_curves(
         done |= descent.iterations >= descent.boundary.max_iter
         if done.any():
             places.append(descent.which[done])
-            parts.append(_take(reached, done))
-            descent = _take(descent, ~done)
+            parts.append(take_rows(reached, done))
+            descent = take_rows(descent, ~done)
         if not len(descent.which):
             break
         descent = yield from _advance(_aimed(descent))
         stuck = ~descent.accepted & (descent.step < _SMALLEST_STEP)
     order = np.argsort(np.concatenate(places))
     return Relaxed(*(np.concatenate(own)[order] for own in zip(*parts, strict=True)))
-
-
-def _take(batch: Any, rows: Mask) -> Any:
-    """Some rows of all arrays of a batch."""
-    return jax.tree.map(lambda each: each[rows], batch)
 
 
 def _where(mask: Mask, new: Array, old: Array | float) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
-from land._device import Mask
+from land._device import Mask, take_rows
 from land.geodesics.equation import forces, linearised
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm
@@ -108,7 +108,7 @@ def _integrate(
         failed=np.array(lost),
     )
     still = (batch.unit[:, 0] == 0.0) & (position.shape[1] == 1)
-    batch = _take(batch, ~lost & ~still)
+    batch = take_rows(batch, ~lost & ~still)
     batch.unit[batch.unit == 0.0] = 1.0
     while len(batch.which):
         last = batch.time + batch.step >= 1.0 - 1e-13
@@ -138,16 +138,12 @@ def _integrate(
         lost = (batch.step < _SMALLEST_STEP) | (batch.attempts >= max_steps)
         lost &= ~arrived
         leaving = arrived | lost
-        own, gone = batch.which[leaving], _take(batch, leaving)
+        own, gone = batch.which[leaving], take_rows(batch, leaving)
         arrivals.position[own], arrivals.velocity[own] = gone.position, gone.velocity
         arrivals.attempts[own], arrivals.failed[own] = gone.attempts, lost[leaving]
         if len(own):
-            batch = _take(batch, ~leaving)
+            batch = take_rows(batch, ~leaving)
     return arrivals
-
-
-def _take(batch: _Batch, rows: Mask) -> _Batch:
-    return _Batch(*(each[rows] for each in batch))
 
 
 def _start(metric: Metric, position: Array, velocity: Array) -> _Batch:

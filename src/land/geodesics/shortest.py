@@ -73,8 +73,7 @@ def shortest_connections(
     """
 
     def move(bases: Array, targets: Array, earlier: Connections | None) -> Connections:
-        known = earlier is not None
-        guesses = earlier if known else shortest_paths(metric, bases, targets)
+        guesses = earlier or shortest_paths(metric, bases, targets)
         return connect(metric, bases, targets, guesses, tol, max_iter)
 
     def solve(bases: Array, targets: Array, earlier: Connections | None) -> Connections:

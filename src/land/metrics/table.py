@@ -143,7 +143,8 @@ def _polynomials(values: Array) -> Array:
 def chebyshev_nodes() -> tuple[Array, Array]:
     """Nodes on [-1, 1], and the matrix from values there to coefficients."""
     nodes = chebyshev.chebpts1(_NODES)
-    return nodes, np.linalg.inv(chebyshev.chebvander(nodes, _NODES - 1))
+    series = chebyshev.chebvander(nodes, _NODES - 1)
+    return nodes, np.asarray(np.linalg.inv(series))
 
 
 def cells_with_data(places: Array, shape: tuple[int, ...]) -> Slots:
