@@ -19,7 +19,7 @@ from land.geodesics.collocation import (
 )
 from land.geodesics.equation import forces, linearised
 from land.geodesics.newton import Finished, finish_curves
-from land.geodesics.relaxation import Boundary, Relaxed, relax_curves
+from land.geodesics.relaxation import ROUGH, Boundary, Relaxed, relax_curves
 from land.metrics import Metric
 from land.metrics.tensors import FEW_DIMENSIONS, invert, lower, norms
 
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 # Coordinates of ends that are solved at once: some fifty copies of the curves are made.
 _AT_ONCE = 2**13
-_FEWEST_ELEMENTS, _MOST_ELEMENTS = 2, 256
+_MOST_ELEMENTS = 256
 # Distance of Gauss points on first meshes, in units of the metric's resolution.
 _SPACING = 0.75
 # Points in which a curve is sampled for another mesh.
@@ -38,8 +38,6 @@ _MARGIN = 0.2
 # of at most 6 on the built-in data and iris: the step is this small in units of the
 # tolerance's root, so that a factor of 100 would do no harm.
 _LAST_STEP = 0.1
-# Errors of curves that are near enough for Newton's method.
-_NEARLY = 0.03
 
 
 class _Batch(NamedTuple):
@@ -72,50 +70,34 @@ def connect(
 ) -> Connections:
     """Relax first guesses to geodesics, adapting and refining meshes as needed.
 
-    Parameters
-    ----------
-    metric
-        The metric.
-    bases, targets : ndarray of shape (n, D)
-        Ends of the geodesics.
-    guesses
-        Polylines (n, k, D) with the same ends, or geodesics between nearby ends.
-    tol
-        Relative error allowed in lengths and tangents.
-    max_iter
-        Iterations after which a geodesic is given up.
+    From bases to targets (n, D). Guesses are polylines (n, k, D) with the same ends, or
+    geodesics between nearby ends. `tol` is the relative error allowed in lengths and
+    tangents; after `max_iter` iterations a geodesic is given up.
     """
     if metric.is_flat:
         return Connections.straight(bases, targets)
     n, dim = bases.shape
+
+    def guess(rows: Indices) -> Array | Connections:
+        return guesses.take(rows) if isinstance(guesses, Connections) else guesses[rows]
+
     if n * dim > _AT_ONCE and n > 1:
-        parts = np.array_split(np.arange(n), -(-n * dim // _AT_ONCE))
-        return Connections.concatenate(
-            [
-                connect(
-                    metric,
-                    bases[own],
-                    targets[own],
-                    guesses.take(own)
-                    if isinstance(guesses, Connections)
-                    else guesses[own],
-                    tol,
-                    max_iter,
-                )
-                for own in parts
-            ]
-        )
+        parts = []
+        for own in np.array_split(np.arange(n), -(-n * dim // _AT_ONCE)):
+            problem = metric, bases[own], targets[own], guess(own)
+            parts.append(connect(*problem, tol, max_iter))
+        return Connections.concatenate(parts)
     solver = _Solver(metric, bases, targets, tol, max_iter)
     few = dim <= FEW_DIMENSIONS
     if few and isinstance(guesses, Connections):
         solver.finish(_moved_meshes(bases, targets, guesses))
     rows = np.flatnonzero(~solver.solution.converged)
-    some = guesses.take(rows) if isinstance(guesses, Connections) else guesses[rows]
+    some = guess(rows)
     if isinstance(some, Connections):
         some = _extended(bases[rows], targets[rows], some)
     batches = _first_meshes(metric, rows, some)
     if few:
-        batches = solver.finish(solver.descend(batches, _NEARLY))
+        batches = solver.finish(solver.descend(batches, ROUGH))
     batches = solver.descend(batches, tol)
     if few:
         # Where two families of curves meet the energy is almost flat: descent creeps.
@@ -267,11 +249,10 @@ class _Solver:
 def _first_meshes(metric: Metric, rows: Indices, guesses: Array) -> list[_Batch]:
     """First guesses on meshes fine enough to see the metric's features."""
     steps = np.linalg.norm(np.diff(guesses, axis=1), axis=2)
-    elements = np.full(len(guesses), _FEWEST_ELEMENTS)
+    elements = np.full(len(guesses), 2)
     if metric.resolution is not None:
         cells = steps.sum(axis=1) / (_SPACING * metric.resolution * ORDER)
-        levels = np.ceil(np.log2(np.maximum(cells / _FEWEST_ELEMENTS, 1.0)))
-        elements = _FEWEST_ELEMENTS * 2 ** levels.astype(int)
+        elements = 2 ** np.ceil(np.log2(np.maximum(cells, 2.0))).astype(int)
     elements = np.minimum(elements, _MOST_ELEMENTS // 4)
     times = _constant_speed(metric, guesses)
     batches = []

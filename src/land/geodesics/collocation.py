@@ -161,23 +161,12 @@ class PiecewiseCurves:
 
 
 def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, Array]:
-    """Collocation curves through polylines.
+    """Collocation curves through polylines: rates and widths on so many elements.
 
-    The mesh follows time (metric length) and Euclidean length in equal parts: a learned
-    metric varies over a fixed distance in space, however little time that takes.
-
-    Parameters
-    ----------
-    vertices : ndarray of shape (n, k, D)
-        Corners of the polylines; trailing ones may repeat.
-    times : ndarray of shape (n, k)
-        When the curve passes them: increasing from 0 to 1 in each row.
-    elements : int
-        Number of elements.
-
-    Returns
-    -------
-    rates (n, elements, ORDER, D) and widths (n, elements)
+    Polylines have corners (n, k, D), which the curve passes at times (n, k): from 0 to
+    1 in each row. Corners may repeat. The mesh follows time (metric length) and
+    Euclidean length in equal parts: a learned metric varies over a fixed distance in
+    space, however little time that takes.
     """
     steps = np.linalg.norm(np.diff(vertices, axis=1), axis=2)
     shares = np.diff(times, axis=1) + steps / steps.sum(axis=1, keepdims=True)
@@ -205,17 +194,10 @@ def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, 
 
 
 def interpolate_rows(queries: Array, grid: Array, values: Array) -> Array:
-    """Piecewise linear interpolation, row by row.
+    """Piecewise linear interpolation, row by row, (n, m, D).
 
-    Parameters
-    ----------
-    queries : ndarray of shape (n, m)
-    grid : ndarray of shape (n, k), increasing in each row, with values in [0, 1]
-    values : ndarray of shape (n, k, D)
-
-    Returns
-    -------
-    ndarray of shape (n, m, D)
+    Of values (n, k, D) on a grid (n, k) that increases from 0 to 1 in each row, at
+    queries (n, m).
     """
     n, k = grid.shape
     rows = 2.0 * np.arange(n)[:, None]  # lay the rows end to end, without overlap

@@ -41,17 +41,8 @@ def with_horizon(
 ) -> Connections:
     """Geodesics between ends (n, D), of which some may be far away.
 
-    Parameters
-    ----------
-    metric, bases, targets, tol
-        The metric, the ends, and the relative error allowed.
-    solve
-        Finds shortest geodesics between ends that are not far, from earlier ones if
-        there are any.
-    move
-        Finds geodesics that take the same way as earlier ones.
-    earlier
-        Geodesics between nearby ends.
+    `solve` finds shortest geodesics between ends that are not far, from earlier ones if
+    there are any; `move` finds geodesics that take the same way as earlier ones.
     """
     if metric.flat_outside is None:
         return solve(bases, targets, earlier)

@@ -61,17 +61,8 @@ def finish_curves(
     """Newton steps for curves near geodesics until they are `smallest` or hopeless.
 
     A generator: it asks for the `linearised` equation at points, see `in_lockstep`.
-
-    Parameters
-    ----------
-    bases, targets : ndarray of shape (n, D)
-        Ends of the geodesics.
-    rates, widths
-        Curves in the form of `land.geodesics.collocation`.
-    smallest
-        Relative size of the last step.
-    most
-        Steps that may be taken.
+    Curves go from bases to targets (n, D), `smallest` is the relative size of the last
+    step, and `most` are the steps that may be taken.
     """
     result = yield from _step(bases, targets, rates, widths)
     going = result.change <= _LONGEST
@@ -149,20 +140,13 @@ def _equations(
 ) -> Generator[Request, Linearised, tuple[Array, Array, Array]]:
     """Linear equations for the accelerations at the Gauss points of single elements.
 
-    Time is in units of the element, positions are relative to the base. There are
-    three kinds of right-hand sides: for the position at the start of the element, for
-    the velocity there, and for what is there without either.
+    Elements start at `starts`, which are `offsets` from the base, (n, D), with rates
+    (n, ORDER, D). Time is in units of the element, positions are relative to the base.
+    There are three kinds of right-hand sides: for the position at the start of the
+    element, for the velocity there, and for what is there without either.
 
-    Parameters
-    ----------
-    starts, offsets : ndarray of shape (n, D)
-        Where elements start, and relative to the base.
-    rates : ndarray of shape (n, ORDER, D)
-
-    Returns
-    -------
-    systems (n, ORDER * D, ORDER * D), right-hand sides (n, ORDER * D, 2 * D + 1), and
-    the metric tensors at the Gauss points
+    Returns systems (n, ORDER * D, ORDER * D), right-hand sides (n, ORDER * D,
+    2 * D + 1), and the metric tensors at the Gauss points.
     """
     n, order, dim = rates.shape
     inner = INTEGRATION @ rates

@@ -30,8 +30,8 @@ _SMALLEST_STEP = 1e-9
 # only a finer mesh can help.
 _CLOSE_ENOUGH = 0.1
 # A mesh with a larger error than this is rough: after so many iterations the curve gets
-# another one.
-_ROUGH, _PATIENCE = 0.03, 15
+# another one. With a smaller error a curve is near enough for Newton's method.
+ROUGH, _PATIENCE = 0.03, 15
 
 
 class Boundary(NamedTuple):
@@ -204,7 +204,7 @@ def _settled(reached: Relaxed, tol: float) -> Mask:
     """Whether a curve is accurate, or wants another mesh."""
     distance, mismatch = reached.distance, reached.mismatch
     limited = (mismatch > tol) & (distance <= _CLOSE_ENOUGH * np.minimum(mismatch, 1.0))
-    unfit = (mismatch > _ROUGH) & (reached.iterations >= _PATIENCE)
+    unfit = (mismatch > ROUGH) & (reached.iterations >= _PATIENCE)
     return reached.accurate(tol) | limited | unfit
 
 

@@ -166,17 +166,10 @@ def sums_at_nodes(
 ) -> Array:
     """Sums at the nodes of all cells with a slot, (slots, x, y, sums).
 
-    Parameters
-    ----------
-    places : ndarray of shape (n, 2)
-        The data in units of sigma, the width of a cell, from the grid's corner.
-    slots : ndarray of shape (columns, rows)
-        `cells_within` reach of data, on a grid that contains all of them.
-    margin : int
-        How many cells away data are noticed.
-    powers : list of (int, int)
-        For each sum, the powers of the offsets in x and in y that the kernel is
-        multiplied by.
+    The data (n, 2) are in units of sigma, the width of a cell, from the grid's corner.
+    Slots (columns, rows) are `cells_within` reach of data, and `margin` says how many
+    cells away data are noticed. For each sum, `powers` has those of the offsets in x
+    and in y that the kernel is multiplied by.
     """
     nodes, _ = chebyshev_nodes()
     offsets = np.arange(-margin, margin + 1)[:, None, None]
