@@ -107,10 +107,14 @@ class LocalMetric(Metric):
 
         Only for data far from the origin, where the subtraction is exact.
         """
-        extent = np.abs(self.data - self.center).max()
-        if np.abs(self.center).max() <= _FAR * extent:
+        if not self._is_far:
             return self, np.zeros(self.dim)
         return self._about_center, self.center
+
+    @cached_property
+    def _is_far(self) -> bool:
+        extent = np.abs(self.data - self.center).max()
+        return bool(np.abs(self.center).max() > _FAR * extent)
 
     @cached_property
     def _about_center(self) -> Self:
