@@ -48,7 +48,8 @@ def with_horizon(
         return solve(bases, targets, earlier)
     center, radius = metric.flat_outside
     ends = np.stack([bases, targets]) - center
-    far = _lengths(ends) > _HORIZON * radius
+    # Not what is just beyond: the line from the horizon would have no direction.
+    far = _lengths(ends) > 1.001 * _HORIZON * radius
     outside = np.asarray(far.any(axis=0))
     near = np.flatnonzero(~outside)
     known = None if earlier is None else earlier.take(near)
