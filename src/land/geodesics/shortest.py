@@ -25,8 +25,9 @@ from land.metrics.tensors import inner, norms
 
 Array = NDArray[np.float64]
 
-# Nearest targets with which each is compared.
-_NEIGHBOURS = 5
+# Nearest targets with which each is compared, and how often. Without a limit the fit of
+# a mixture to two moons ended 0.009 higher.
+_NEIGHBOURS, _ROUNDS = 5, 5
 # Ways by neighbours are tried if they save this share of the length.
 _WORTHWHILE = 2e-3
 # Geodesics to neighbouring targets take different ways if they are farther apart
@@ -93,7 +94,7 @@ def _shorten_by_neighbours(task: _Task, solution: Connections, pairs: _Pairs) ->
     """Restart geodesics that are shorter by way of a neighbouring target."""
     left, right, gaps = pairs
     tried = np.full(len(left), np.inf)
-    while True:
+    for _ in range(_ROUNDS):
         detours = solution.lengths[left] + gaps
         promising = detours < (1.0 - _WORTHWHILE) * solution.lengths[right]
         promising |= solution.converged[left] & ~solution.converged[right]
