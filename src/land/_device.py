@@ -78,6 +78,11 @@ def in_blocks(
     ]
 
 
+def take_rows(batch: Any, rows: Indices | Mask) -> Any:
+    """Some rows of all arrays of a batch, a tuple of them or of such tuples."""
+    return jax.tree.map(lambda each: each[rows], batch)
+
+
 # What a solver asks for: points and vectors there; and what it is told.
 Request = tuple[NDArray[np.float64], NDArray[np.float64]]
 Solver = Generator[Request, Any, Any]

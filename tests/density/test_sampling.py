@@ -7,7 +7,7 @@ from scipy.stats import chi2
 import land
 from land.density.likelihood import log_density
 from land.density.sampling import draw
-from land.geodesics.jacobian import exp_jacobian
+from land.geodesics import exp_jacobian
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
 from land.metrics.bandwidth import automatic_sigma
 

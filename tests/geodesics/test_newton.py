@@ -1,4 +1,4 @@
-"""Newton's method, DExp along known curves, and geodesics that follow their pilots."""
+"""Newton's method, DExp along known curves, and geodesics that follow neighbours."""
 
 import dataclasses
 from functools import partial

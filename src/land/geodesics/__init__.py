@@ -1,7 +1,12 @@
 """Geodesics: exponential and logarithm maps, their Jacobians, and curves."""
 
-from land.geodesics.exponential import ExpMap, exp_map
-from land.geodesics.jacobian import ExpJacobian, exp_jacobian, exp_log_det
+from land.geodesics.exponential import (
+    ExpJacobian,
+    ExpMap,
+    exp_jacobian,
+    exp_log_det,
+    exp_map,
+)
 from land.geodesics.logarithm import Geodesic, LogMap, geodesic, log_map
 
 __all__ = [

@@ -12,7 +12,8 @@ depend on the widths; only the energy does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,12 @@ from numpy.polynomial.legendre import leggauss
 from numpy.polynomial.polynomial import polyvander
 from numpy.typing import NDArray
 
+from land._device import Indices
+from land.metrics.tensors import FEW_DIMENSIONS
+
 Array = NDArray[np.float64]
 
 ORDER = 8
-# A change of speed by the factor e counts like this share of the whole curve.
-_PACE_WEIGHT = 0.1
 _SMALLEST_WIDTH = 1e-6
 
 
@@ -116,14 +118,6 @@ class PiecewiseCurves:
         integrals = _evaluate(_INTEGRALS, fraction)
         return start + np.einsum("nkq,nkqd->nkd", integrals, local_rates)
 
-    def target_derivatives(self) -> Array:
-        """Derivatives of the first velocities in the targets, (n, D, D)."""
-        assert self.fields is not None
-        dim = self.base.shape[1]
-        (start,) = _evaluate(_BASIS, np.zeros(1))
-        rates = np.einsum("q,nqij->nij", start, self.fields[:, 0, :, :, dim:])
-        return np.asarray(rates / self.widths[:, :1, None])
-
     def take(self, rows: Any) -> PiecewiseCurves:
         """Some of the curves."""
         fields = None if self.fields is None else self.fields[rows]
@@ -132,22 +126,20 @@ class PiecewiseCurves:
         )
 
     def moved(self, bases: Array, targets: Array) -> Array:
-        """Rates of the curves between other ends: stretched, or as the fields say."""
-        forth = bases - self.base
+        """Rates of the geodesics between other ends, to first order."""
+        assert self.fields is not None
         span = np.einsum("q,neqd->nd", WEIGHTS, self.rates)
-        if self.fields is None:
-            stretch = targets - bases - span
-            return self.rates + self.widths[:, :, None, None] * stretch[:, None, None]
-        ends = np.concatenate([forth, targets - self.base - span], axis=1)
+        ends = np.concatenate([bases, targets], axis=1)
+        ends -= np.concatenate([self.base, self.base + span], axis=1)
         change = self.fields.reshape(len(ends), -1, ends.shape[1]) @ ends[:, :, None]
         return self.rates + change.reshape(self.rates.shape)
 
     def corners(self, per_element: int) -> Array:
         """Points at equal fractions of every element, (n, elements * k + 1, D)."""
         fractions = np.arange(1, per_element + 1) / per_element
-        integrals = _evaluate(_INTEGRALS, fractions)
-        inner = np.einsum("kq,neqd->nekd", integrals, self.rates)
-        inner += self._starts()[:, :, None]
+        inner = (
+            self._starts()[:, :, None] + _evaluate(_INTEGRALS, fractions) @ self.rates
+        )
         flat = inner.reshape(len(self.base), -1, self.base.shape[1])
         return np.concatenate([self.base[:, None], flat], axis=1)
 
@@ -169,32 +161,15 @@ class PiecewiseCurves:
 
 
 def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, Array]:
-    """Collocation curves through polylines.
+    """Collocation curves through polylines: rates and widths on so many elements.
 
-    The mesh follows time (metric length), Euclidean length and changes of speed in
-    equal parts: a learned metric varies over a fixed distance in space, however little
-    time that takes, and most of all where the curve leaves the data.
-
-    Parameters
-    ----------
-    vertices : ndarray of shape (n, k, D)
-        Corners of the polylines; trailing ones may repeat.
-    times : ndarray of shape (n, k)
-        When the curve passes them: increasing from 0 to 1 in each row.
-    elements : int
-        Number of elements.
-
-    Returns
-    -------
-    rates (n, elements, ORDER, D) and widths (n, elements)
+    Polylines have corners (n, k, D), which the curve passes at times (n, k): from 0 to
+    1 in each row. Corners may repeat. The mesh follows time (metric length) and
+    Euclidean length in equal parts: a learned metric varies over a fixed distance in
+    space, however little time that takes.
     """
     steps = np.linalg.norm(np.diff(vertices, axis=1), axis=2)
-    durations = np.diff(times, axis=1)
-    moving = (steps > 0.0) & (durations > 0.0)
-    pace = np.log(np.where(moving, durations, 1.0) / np.where(moving, steps, 1.0))
-    changes = np.abs(np.diff(pace, axis=1)) * (moving[:, 1:] & moving[:, :-1])
-    shares = durations + steps / steps.sum(axis=1, keepdims=True)
-    shares[:, 1:] += _PACE_WEIGHT * changes
+    shares = np.diff(times, axis=1) + steps / steps.sum(axis=1, keepdims=True)
     mixed = np.pad(np.cumsum(shares, axis=1), ((0, 0), (1, 0)))
     mixed /= mixed[:, -1:]
     fractions = np.broadcast_to(
@@ -219,17 +194,10 @@ def fit_polylines(vertices: Array, times: Array, elements: int) -> tuple[Array, 
 
 
 def interpolate_rows(queries: Array, grid: Array, values: Array) -> Array:
-    """Piecewise linear interpolation, row by row.
+    """Piecewise linear interpolation, row by row, (n, m, D).
 
-    Parameters
-    ----------
-    queries : ndarray of shape (n, m)
-    grid : ndarray of shape (n, k), increasing in each row, with values in [0, 1]
-    values : ndarray of shape (n, k, D)
-
-    Returns
-    -------
-    ndarray of shape (n, m, D)
+    Of values (n, k, D) on a grid (n, k) that increases from 0 to 1 in each row, at
+    queries (n, m).
     """
     n, k = grid.shape
     rows = 2.0 * np.arange(n)[:, None]  # lay the rows end to end, without overlap
@@ -244,3 +212,124 @@ def interpolate_rows(queries: Array, grid: Array, values: Array) -> Array:
     before = np.take_along_axis(values, (right - 1)[:, :, None], axis=1)
     after = np.take_along_axis(values, right[:, :, None], axis=1)
     return before + share[:, :, None] * (after - before)
+
+
+_VALUES = ("tangents", "end_velocities", "lengths", "converged", "slopes")
+_ARRAYS = ("bases", *_VALUES, "n_iter")
+
+
+@dataclass
+class Connections:
+    """Geodesics between pairs of points, with their curves grouped by mesh.
+
+    `slopes`, (n, D, 2 * D), are the derivatives of the tangents in bases and targets:
+    NaN where Newton's method had no part, and empty in dimensions where it never has.
+    """
+
+    bases: Array
+    tangents: Array
+    end_velocities: Array
+    lengths: Array
+    converged: NDArray[np.bool_]
+    slopes: Array
+    n_iter: NDArray[np.int64]
+    meshes: list[tuple[Indices, PiecewiseCurves]]
+
+    @classmethod
+    def at_rest(cls, bases: Array) -> Connections:
+        """Geodesics that stay where they are."""
+        n, dim = bases.shape
+        side = dim if dim <= FEW_DIMENSIONS else 0
+        return cls(
+            bases=bases,
+            tangents=np.zeros_like(bases),
+            end_velocities=np.zeros_like(bases),
+            lengths=np.zeros(n),
+            converged=np.ones(n, dtype=bool),
+            slopes=np.tile(np.hstack([-np.eye(side), np.eye(side)]), (n, 1, 1)),
+            n_iter=np.zeros(n, dtype=np.int64),
+            meshes=[],
+        )
+
+    @classmethod
+    def straight(cls, bases: Array, targets: Array) -> Connections:
+        """Straight lines, which are geodesics where the metric is the identity."""
+        found = cls.at_rest(bases)
+        lines = targets - bases
+        shape = (len(lines), 1, ORDER, lines.shape[1])
+        curves = PiecewiseCurves(
+            bases,
+            np.broadcast_to(lines[:, None, None], shape),
+            np.ones((len(lines), 1)),
+        )
+        return replace(
+            found,
+            tangents=lines,
+            end_velocities=lines,
+            lengths=np.linalg.norm(lines, axis=1),
+            meshes=[(np.arange(len(lines)), curves)],
+        )
+
+    def sample(self, times: Array) -> Array:
+        """Points of all curves at `times`: (k,) -> (n, k, D)."""
+        points = np.repeat(self.bases[:, None], len(times), axis=1)
+        for which, curves in self.final_meshes():
+            points[which] = curves.positions(times)
+        return points
+
+    def take(self, which: Indices) -> Connections:
+        """Some of the geodesics, of which some may be taken more than once."""
+        return Connections(
+            **{name: getattr(self, name)[which] for name in _ARRAYS},
+            meshes=self.final_meshes(which),
+        )
+
+    @staticmethod
+    def concatenate(parts: Sequence[Connections]) -> Connections:
+        """Geodesics of several solutions, one after the other."""
+        offsets = np.cumsum([0, *(len(part.bases) for part in parts)])
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in _ARRAYS
+        }
+        meshes = [
+            (which + offset, curves)
+            for part, offset in zip(parts, offsets[:-1], strict=True)
+            for which, curves in part.meshes
+        ]
+        return Connections(**arrays, meshes=meshes)
+
+    def final_meshes(
+        self, chosen: Indices | None = None
+    ) -> list[tuple[Indices, PiecewiseCurves]]:
+        """Meshes of the curves as they are, without those that were replaced.
+
+        Of some of the geodesics, numbered as they are in `chosen`, or of all.
+        """
+        chosen = np.arange(len(self.bases)) if chosen is None else chosen
+        last, row = np.full((2, len(self.bases)), -1)
+        for index, (which, _) in enumerate(self.meshes):
+            last[which], row[which] = index, np.arange(len(which))
+        final = []
+        for index, (_, curves) in enumerate(self.meshes):
+            own = np.flatnonzero(last[chosen] == index)
+            if not len(own):
+                continue
+            rows = row[chosen[own]]
+            all_of_them = np.array_equal(rows, np.arange(len(curves.base)))
+            final.append((own, curves if all_of_them else curves.take(rows)))
+        return final
+
+    def adopt(self, which: Indices, others: Connections) -> None:
+        """Replace geodesics `which` by `others` where those are shorter.
+
+        A curve that converged beats one that did not.
+        """
+        shorter = others.lengths < (1.0 - 1e-9) * self.lengths[which]
+        same = others.converged == self.converged[which]
+        self.n_iter[which] += others.n_iter
+        better = np.flatnonzero(np.where(same, shorter, others.converged))
+        mine, others = which[better], others.take(better)
+        for name in _VALUES:
+            getattr(self, name)[mine] = getattr(others, name)
+        self.meshes += [(mine[own], curves) for own, curves in others.meshes]

@@ -1,8 +1,7 @@
-"""The geodesic equation, for any metric and many points at once, and what it takes.
+"""The geodesic equation, for any metric and many points at once.
 
 The device evaluates metrics and their derivatives, in blocks of a fixed number of
-points; everything else is NumPy. So few programs are compiled, and they serve all
-solvers, whatever the number of geodesics and the size of their meshes.
+points, so that few programs are compiled; everything else is NumPy.
 """
 
 from __future__ import annotations
@@ -124,10 +123,7 @@ def christoffel_symbols(metric: Metric, points: Array) -> Array:
 def pair_up(
     left_name: str, left: Array, right_name: str, right: Array
 ) -> tuple[Array, Array, tuple[int, ...]]:
-    """Pair base points with their counterparts: flat (n, D) arrays and their shape.
-
-    `left` is one point (D,), or has the leading axes of `right`.
-    """
+    """Pair base points, one or as many, with others: (n, D) arrays, their shape."""
     shape = right.shape[:-1]
     if left.ndim > 1 and left.shape != right.shape:
         raise ValueError(
@@ -151,12 +147,7 @@ def dimension(metric: Metric) -> int:
 def check_metric(metric: Metric, **places: Array) -> None:
     """Refuse a metric that is not symmetric positive definite at the given points.
 
-    Parameters
-    ----------
-    metric
-        The metric to try.
-    **places
-        Points (..., D) under the name of the argument they came from.
+    Points (..., D) come under the name of the argument that they were.
     """
     for name, points in places.items():
         flat = points.reshape(-1, metric.dim)

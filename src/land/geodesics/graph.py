@@ -1,85 +1,43 @@
 """First guesses for geodesics: shortest paths through a graph of landmarks.
 
-A learned metric has many locally shortest curves; the straight line often relaxes to a
-bad one. A nearest-neighbour graph over the data, weighted by metric length, finds the
-right valley globally, and costs little because it is built once per metric.
+A learned metric has many locally shortest curves, and the straight line often relaxes
+to a poor one. A nearest-neighbour graph of the data, weighted by metric length, finds
+the right one globally. It is built once for each metric.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, coo_array, csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse import block_array, csr_array
+from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
+from land._device import Indices
 from land._precision import in_float64
 from land.geodesics.collocation import gauss
 from land.metrics import Metric
 from land.metrics.tensors import norms
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-
-@dataclass(frozen=True)
-class _Settings:
-    """The graph, and lengths of segments."""
-
-    neighbours: int = 10
-    # Neighbours are also looked for among every so many-th landmark, repeatedly.
-    thinning: int = 4
-    # Landmarks: this many data at random, or one in every cell as wide as the metric's
-    # resolution where that makes more of them, up to a bound.
-    some_landmarks: int = 2000
-    most_landmarks: int = 20_000
-    # Empty space has landmarks in up to so many dimensions: one in a cell as wide as
-    # the resolution, or wider where there would be more.
-    most_filled: int = 3
-    most_cells: int = 4000
-    # Landmarks to which a point is attached.
-    attachments: int = 5
-    # Nodes on a panel, and panels of a segment at most.
-    quadrature: int = 4
-    most_panels: int = 64
-    # Points, or distances from bases to landmarks, that are in memory at once.
-    at_once: int = 2**22
-
-
-_SETTINGS = _Settings()
-
+_NEIGHBOURS = 10
+# Landmarks to which any other point is attached.
+_ATTACHMENTS = 5
+# Among more landmarks than the first number, one is chosen in every cell as wide as the
+# metric's resolution, up to the second.
+_MANY_LANDMARKS, _MOST_LANDMARKS = 2000, 20_000
+# Up to so many cells, in up to three dimensions, empty ones have landmarks too.
+_MOST_CELLS = 4000
+# Gauss points on a panel of a segment, and panels of a segment at most.
+_QUADRATURE, _MOST_PANELS = 4, 64
+# Points, or distances from bases to landmarks, that are in memory at once.
+_AT_ONCE = 2**22
 # csgraph takes a stored zero for a missing edge.
 _SHORTEST_EDGE = np.finfo(float).tiny
-_NODES, _WEIGHTS = gauss(_SETTINGS.quadrature)
-
-
-@dataclass(frozen=True)
-class Polylines:
-    """Paths of different numbers of corners, padded by repeating the last one."""
-
-    vertices: Array  # (n, k, D)
-    times: Array  # (n, k) fraction of the metric length passed, from 0 to 1
-    lengths: Array  # (n,) metric lengths
-
-    def take(self, rows: Indices) -> Polylines:
-        """Some of the paths."""
-        return Polylines(self.vertices[rows], self.times[rows], self.lengths[rows])
-
-    @staticmethod
-    def concatenate(parts: Sequence[Polylines]) -> Polylines:
-        """Paths of several batches, one after the other."""
-        most = max(part.times.shape[1] for part in parts)
-        room = [((0, 0), (0, most - part.times.shape[1])) for part in parts]
-        each = list(zip(parts, room, strict=True))
-        return Polylines(
-            np.concatenate([np.pad(p.vertices, (*r, (0, 0)), "edge") for p, r in each]),
-            np.concatenate([np.pad(p.times, r, "edge") for p, r in each]),
-            np.concatenate([part.lengths for part in parts]),
-        )
 
 
 @dataclass(frozen=True)
@@ -94,55 +52,40 @@ class LandmarkGraph:
 _graphs: weakref.WeakKeyDictionary[Metric, LandmarkGraph] = weakref.WeakKeyDictionary()
 
 
-def straight_lines(metric: Metric, bases: Array, targets: Array) -> Polylines:
-    """The straight segments from bases to targets."""
-    return Polylines(
-        vertices=np.stack([bases, targets], axis=1),
-        times=np.broadcast_to([0.0, 1.0], (len(bases), 2)),
-        lengths=segment_lengths(metric, bases, targets),
-    )
-
-
-def shortest_paths(
-    metric: Metric, bases: Array, targets: Array, lines: Polylines
-) -> Polylines:
+def shortest_paths(metric: Metric, bases: Array, targets: Array) -> Array:
     """Shortest paths from bases (n, D) to targets (n, D) through the landmarks.
 
-    Without landmarks, and wherever they are shorter, the straight `lines`.
+    Returns their corners (n, k, D), of which the first ones may repeat. Without
+    landmarks, and wherever they are shorter, paths are straight.
     """
-    if metric.landmarks is None or len(metric.landmarks) < 2:
-        return lines
     graph = _landmark_graph(metric)
-    distinct, which = distinct_rows(bases)
-    most = max(1, _SETTINGS.at_once // len(graph.points))
-    if len(distinct) > most:  # half of the bases at a time
-        order = np.argsort(which, kind="stable")
-        cut = np.searchsorted(which[order], len(distinct) // 2)
-        halves = [
-            shortest_paths(metric, bases[own], targets[own], lines.take(own))
-            for own in (order[:cut], order[cut:])
-        ]
-        return Polylines.concatenate(halves).take(np.argsort(order))
-    neighbours, edges = _attach(metric, graph, targets)
-    limit = np.nan_to_num(lines.lengths.max(initial=0.0), nan=np.inf)
-    distances, previous = _from_bases(metric, graph, bases[distinct], limit)
-    through = distances[which[:, None], neighbours] + edges
-    best = np.argmin(through, axis=1)[:, None]
-    lengths = np.take_along_axis(through, best, axis=1)[:, 0]
-    last = np.take_along_axis(neighbours, best, axis=1)[:, 0]
-    direct = ~(lengths < lines.lengths)
-    lengths = np.where(direct, lines.lengths, lengths)
-    chains = _trace(previous, which, np.where(direct, -1, last), len(graph.points))
-    # A missing landmark (-1) repeats the base, at no length.
-    known = chains >= 0
-    inner = np.where(known[:, :, None], graph.points[chains], bases[:, None])
-    passed = np.where(known, distances[which[:, None], chains], 0.0)
-    times = passed / np.where(lengths > 0.0, lengths, 1.0)[:, None]
-    return Polylines(
-        vertices=np.concatenate([bases[:, None], inner, targets[:, None]], axis=1),
-        times=np.pad(np.minimum(times, 1.0), ((0, 0), (1, 1)), constant_values=(0, 1)),
-        lengths=lengths,
-    )
+    if graph is None:
+        return np.stack([bases, targets], axis=1)
+    n_landmarks = len(graph.points)
+    nearest, edges = _attach(metric, graph, targets)
+    direct = segment_lengths(metric, bases, targets)
+    limit = np.nan_to_num(direct.max(initial=0.0), nan=np.inf)
+    first, which = distinct_rows(bases)
+    at_once = max(1, _AT_ONCE // n_landmarks)
+    rows, chains = [np.empty(0, dtype=np.intp)], [np.empty((0, 0), dtype=np.intp)]
+    for start in range(0, len(first), at_once):
+        some = first[start : start + at_once]
+        own = np.flatnonzero((which >= start) & (which < start + at_once))
+        distances, previous = _from_bases(metric, graph, bases[some], limit)
+        source = which[own] - start
+        through = distances[source[:, None], nearest[own]] + edges[own]
+        best = np.argmin(through, axis=1)
+        shorter = through[np.arange(len(own)), best] < direct[own]
+        last = np.where(shorter, nearest[own, best], -1)
+        rows.append(own)
+        chains.append(_trace(previous, source, last, n_landmarks))
+    most = max(chain.shape[1] for chain in chains)
+    found = np.full((len(bases), most), -1)
+    for own, chain in zip(rows, chains, strict=True):
+        found[own, most - chain.shape[1] :] = chain
+    # A missing landmark (-1) repeats the base.
+    inner = np.where((found >= 0)[:, :, None], graph.points[found], bases[:, None])
+    return np.concatenate([bases[:, None], inner, targets[:, None]], axis=1)
 
 
 @in_float64
@@ -154,12 +97,12 @@ def graph_distances(metric: Metric, points: Array) -> Array:
     metric, center = metric.centred()
     points = points - center
     n = len(points)
-    if metric.landmarks is None or len(metric.landmarks) < 2:
+    graph = _landmark_graph(metric)
+    if graph is None:
         left, right = np.triu_indices(n, 1)
         distances = np.zeros((n, n))
-        distances[left, right] = segment_lengths(metric, points, points, (left, right))
+        distances[left, right] = segment_lengths(metric, points[left], points[right])
         return distances + distances.T
-    graph = _landmark_graph(metric)
     nearest, edges = _attach(metric, graph, points)
     reached, _ = _from_bases(metric, graph, points, np.inf)
     distances = np.full((n, n), np.inf)
@@ -169,56 +112,31 @@ def graph_distances(metric: Metric, points: Array) -> Array:
     return np.minimum(distances, distances.T)
 
 
-def at_constant_speed(metric: Metric, vertices: Array) -> Polylines:
-    """Finely sampled curves (n, k, D), passed at constant metric speed."""
-    n, k, dim = vertices.shape
-    tensors = metric.host_tensors(vertices.reshape(-1, dim))
-    tensors = tensors.reshape(n, k, *tensors.shape[1:])
-    steps = np.diff(vertices, axis=1)
-    lengths = np.zeros((n, k - 1))
-    for ends in (tensors[:, :-1], tensors[:, 1:]):
-        lengths += 0.5 * norms(ends, steps)
-    passed = np.pad(np.cumsum(lengths, axis=1), ((0, 0), (1, 0)))
-    total = passed[:, -1]
-    times = passed / np.where(total > 0.0, total, 1.0)[:, None]
-    return Polylines(vertices, times, total)
-
-
 @in_float64
-def segment_lengths(
-    metric: Metric,
-    starts: Array,
-    ends: Array,
-    pairs: tuple[Indices, Indices] | None = None,
-) -> Array:
-    """Metric lengths of straight segments by composite Gauss quadrature.
+def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
+    """Metric lengths of straight segments (n, D) by composite Gauss quadrature.
 
-    From each start to its end, or for `pairs` of indices of starts and ends. Panels are
-    no longer than the metric's resolution allows.
+    Panels are no longer than the metric's resolution allows.
     """
-    if pairs is None:
-        pairs = np.arange(len(starts)), np.arange(len(ends))
+    nodes, weights = gauss(_QUADRATURE)
     lengths = [np.empty(0)]
-    at_once = _SETTINGS.at_once // (_SETTINGS.quadrature * _SETTINGS.most_panels)
-    for first in range(0, len(pairs[0]), at_once):
-        left, right = (each[first : first + at_once] for each in pairs)
-        steps = ends[right] - starts[left]
+    at_once = _AT_ONCE // (_QUADRATURE * _MOST_PANELS)
+    for first in range(0, len(starts), at_once):
+        begin = starts[first : first + at_once]
+        steps = ends[first : first + at_once] - begin
         counts = np.full(len(steps), 4)
         if metric.resolution is not None:
-            distances = np.linalg.norm(steps, axis=1)
-            counts = np.ceil(distances / (2.0 * metric.resolution)).astype(int)
-            counts = np.clip(counts, 1, _SETTINGS.most_panels)
-        begins = np.cumsum(counts) - counts
+            panels = np.linalg.norm(steps, axis=1) / (2.0 * metric.resolution)
+            counts = np.clip(np.ceil(panels).astype(int), 1, _MOST_PANELS)
+        firsts = np.cumsum(counts) - counts
         segment = np.repeat(np.arange(len(steps)), counts)
-        place = (np.arange(len(segment)) - begins[segment])[:, None, None] + _NODES[
-            :, None
-        ]
+        place = (np.arange(len(segment)) - firsts[segment])[:, None] + nodes
         along = (steps / counts[:, None])[segment][:, None]
-        points = starts[left][segment][:, None] + place * along
+        points = begin[segment][:, None] + place[:, :, None] * along
         flat = metric.host_tensors(points.reshape(-1, points.shape[2]))
         tensors = flat.reshape(*points.shape[:2], *flat.shape[1:])
-        panels = norms(tensors, np.broadcast_to(along, points.shape)) @ _WEIGHTS
-        lengths.append(np.add.reduceat(panels, begins))
+        panels = norms(tensors, np.broadcast_to(along, points.shape)) @ weights
+        lengths.append(np.add.reduceat(panels, firsts))
     return np.concatenate(lengths)
 
 
@@ -232,12 +150,14 @@ def distinct_rows(rows: Array) -> tuple[Indices, Indices]:
     return first, which.reshape(-1)
 
 
-def _landmark_graph(metric: Metric) -> LandmarkGraph:
+def _landmark_graph(metric: Metric) -> LandmarkGraph | None:
+    if metric.landmarks is None or len(metric.landmarks) < 2:
+        return None
     if metric not in _graphs:
         points = _with_empty_space(metric, _choose_landmarks(metric))
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
-        lengths = segment_lengths(metric, points, points, (left, right))
+        lengths = segment_lengths(metric, points[left], points[right])
         lengths = np.maximum(lengths, _SHORTEST_EDGE)
         both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
@@ -250,27 +170,28 @@ def _choose_landmarks(metric: Metric) -> Array:
     """All of the metric's landmarks, or enough of them to follow the data."""
     assert metric.landmarks is not None
     points = np.unique(metric.landmarks, axis=0)
-    if len(points) <= _SETTINGS.some_landmarks:
+    if len(points) <= _MANY_LANDMARKS:
         return points
     points = np.random.default_rng(0).permutation(points)
     if metric.resolution is not None:
         first, _ = distinct_rows(np.floor(points / metric.resolution))
-        if len(first) > _SETTINGS.some_landmarks:
-            return points[np.sort(first)[: _SETTINGS.most_landmarks]]
-    return points[: _SETTINGS.some_landmarks]
+        if len(first) > _MANY_LANDMARKS:
+            return points[np.sort(first)[:_MOST_LANDMARKS]]
+    return points[:_MANY_LANDMARKS]
 
 
 def _with_empty_space(metric: Metric, points: Array) -> Array:
     """Landmarks, and in few dimensions the centres of empty cells around them.
 
-    A geodesic may leave the data, and should find landmarks where it does.
+    A geodesic may leave the data, and should find landmarks where it does. Cells are as
+    wide as the resolution, or wider where there would be too many.
     """
     dim = points.shape[1]
-    if dim > _SETTINGS.most_filled or metric.resolution is None:
+    if dim > 3 or metric.resolution is None:
         return points
     low, high = points.min(axis=0), points.max(axis=0)
     width = metric.resolution
-    while np.prod(np.ceil((high - low) / width) + 2.0) > _SETTINGS.most_cells:
+    while np.prod(np.ceil((high - low) / width) + 2.0) > _MOST_CELLS:
         width *= 1.25
     counts = np.ceil((high - low) / width).astype(int) + 2
     corner = 0.5 * (low + high - counts * width)
@@ -282,56 +203,36 @@ def _with_empty_space(metric: Metric, points: Array) -> Array:
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
     """Edges between nearest neighbours on several scales, all connected.
 
-    Neighbours within ever sparser subsets of the landmarks see across gaps that
-    neighbours in the full set do not: a geodesic may well leave the data for a while.
+    Neighbours within ever sparser subsets see across gaps that those in the full set do
+    not. An edge to the nearest member of the next subset connects all.
     """
-    n = len(points)
-    order = np.random.default_rng(0).permutation(n)
-    pairs = [_nearest_pairs(points, np.arange(n), tree)]
-    size = n // _SETTINGS.thinning
-    while size >= 2:
-        pairs.append(_nearest_pairs(points, order[:size]))
-        size //= _SETTINGS.thinning
+    members = np.random.default_rng(0).permutation(len(points))
+    pairs: list[list[Indices]] = []
+    while len(members):
+        k = min(_NEIGHBOURS + 1, len(members))
+        _, nearest = tree.query(points[members], k)
+        own = np.arange(len(points)) if not pairs else members
+        pairs.append([np.repeat(members, k), own[nearest.reshape(-1)]])
+        coarser = members[: len(members) // 4 if len(members) > k else 0]
+        if len(coarser):
+            tree = KDTree(points[coarser])
+            pairs.append([members, coarser[tree.query(points[members])[1]]])
+        members = coarser
     left, right = np.concatenate(pairs, axis=1)
-    while True:
-        graph = coo_array((np.ones(len(left)), (left, right)), (n, n))
-        count, label = connected_components(graph, directed=False)
-        if count <= 1:
-            break
-        bridges = [_bridge(points, label == part) for part in range(count)]
-        left = np.concatenate([left, [pair[0] for pair in bridges]])
-        right = np.concatenate([right, [pair[1] for pair in bridges]])
     low, high = np.minimum(left, right), np.maximum(left, right)
     edges = np.unique(np.stack([low, high], axis=1)[low != high], axis=0)
     return edges[:, 0], edges[:, 1]
-
-
-def _nearest_pairs(
-    points: Array, members: Indices, tree: KDTree | None = None
-) -> Indices:
-    """Each member paired with its nearest neighbours among the members, (2, pairs)."""
-    k = min(_SETTINGS.neighbours + 1, len(members))
-    tree = KDTree(points[members]) if tree is None else tree
-    _, nearest = tree.query(points[members], k)
-    return np.stack([np.repeat(members, k), members[nearest.reshape(-1)]])
-
-
-def _bridge(points: Array, inside: NDArray[np.bool_]) -> tuple[int, int]:
-    """The closest pair between a component and the rest."""
-    members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-    distances, nearest = KDTree(points[others]).query(points[members])
-    closest = int(np.argmin(distances))
-    return int(members[closest]), int(others[nearest[closest]])
 
 
 def _attach(
     metric: Metric, graph: LandmarkGraph, points: Array
 ) -> tuple[Indices, Array]:
     """The nearest landmarks of points, and the lengths of the edges there, (n, k)."""
-    k = min(_SETTINGS.attachments, len(graph.points))
+    k = min(_ATTACHMENTS, len(graph.points))
     _, nearest = graph.tree.query(points, k)
-    pairs = np.repeat(np.arange(len(points)), k), nearest.reshape(-1)
-    lengths = segment_lengths(metric, points, graph.points, pairs)
+    flat = nearest.reshape(-1)
+    starts = np.repeat(points, k, axis=0)
+    lengths = segment_lengths(metric, starts, graph.points[flat])
     return nearest.reshape(-1, k), lengths.reshape(-1, k)
 
 

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from land._device import Mask, in_lockstep
 from land._precision import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.boundary import connect
-from land.geodesics.equation import check_metric, dimension, pair_up
-from land.geodesics.graph import Polylines
-from land.geodesics.jacobian import jacobians_along, responses_along
+from land.geodesics.collocation import Connections
+from land.geodesics.equation import check_metric, dimension, linearised, pair_up
+from land.geodesics.exponential import MAX_STEPS, integrate_fields
+from land.geodesics.newton import finish_curves
 from land.geodesics.shortest import shortest_connections
-from land.geodesics.solution import Connections
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
 MAX_ITER = 500
+# Derivatives along known geodesics: relative size of Newton's last step, or error of
+# integration.
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,22 @@ class LogMap:
         and more accurate on long ways. NaN where a geodesic did not converge or the
         derivative could not be computed. Computed when first asked for.
         """
+        solution = self._solution
+        slopes = self._newton_slopes(solution.converged)
+        dim = solution.bases.shape[1]
+        jacobians = np.asarray(np.linalg.inv(slopes[..., dim:]))
+        # In many dimensions, and where Newton's method fails: less accurate, as the
+        # integration starts from a tangent that is never exact.
+        unknown = ~np.isfinite(jacobians).all(axis=(1, 2))
+        left = np.flatnonzero(solution.converged & unknown)
+        ends = solution.bases[left], solution.tangents[left]
         with jax.enable_x64(True):
-            found = jacobians_along(self._metric, self._solution, self._targets)
-        return found.reshape(*self.lengths.shape, *found.shape[1:])
+            found, arrivals = integrate_fields(
+                self._metric, *ends, _TOLERANCE, MAX_STEPS
+            )
+        found[arrivals.failed] = np.nan
+        jacobians[left] = found
+        return jacobians.reshape(*self.lengths.shape, dim, dim)
 
     @cached_property
     def log_dets(self) -> Array:
@@ -91,15 +108,44 @@ class LogMap:
         In coordinates. NaN where a geodesic did not converge; None where Newton's
         method is not used, which has them: in many dimensions.
         """
-        if not self._solution.has_responses:
+        solution, dim = self._solution, self.tangents.shape[-1]
+        if not solution.slopes.size:
             return None
-        with jax.enable_x64(True):
-            found = responses_along(self._metric, self._solution, self._targets)
-        return found.reshape(*self.lengths.shape, *found.shape[1:])
+        unknown = np.asarray(~np.isfinite(solution.slopes).all(axis=(1, 2)))
+        found = self._newton_slopes(solution.converged & unknown)
+        slopes = np.where(unknown[:, None, None], found, solution.slopes)
+        return -slopes[..., :dim].reshape(*self.lengths.shape, dim, dim)
+
+    @np.errstate(all="ignore")  # where it fails; NaN says so
+    def _newton_slopes(self, wanted: Mask) -> Array:
+        """Derivatives of wanted tangents in both ends, by Newton's method.
+
+        Shape (n, D, 2 * D); NaN where there are none.
+        """
+        solution, targets = self._solution, self._targets
+        n, dim = targets.shape
+        slopes = np.full((n, dim, 2 * dim), np.nan)
+        if not solution.slopes.size:
+            return slopes
+        for which, curves in solution.final_meshes():
+            kept, own = curves.take(wanted[which]), which[wanted[which]]
+            if len(own):
+                ends = solution.bases[own], targets[own]
+                solver = finish_curves(*ends, kept.rates, kept.widths, _TOLERANCE)
+                with jax.enable_x64(True):
+                    equation = partial(linearised, self._metric)
+                    (done,) = in_lockstep(equation, [solver])
+                slopes[own[done.found]] = done.slopes[done.found]
+        at_rest = wanted & (solution.lengths == 0.0)
+        slopes[at_rest] = np.hstack([-np.eye(dim), np.eye(dim)])
+        return slopes
 
     def predicted(self, rows: NDArray[np.intp], points: Array) -> Array:
         """Tangents of points near those of `rows`, to first order; NaN if not known."""
-        slopes = self._solution.take(rows).target_derivatives()
+        dim = points.shape[1]
+        if not self._solution.slopes.size:
+            return np.full(points.shape, np.nan)
+        slopes = self._solution.slopes[rows, :, dim:]
         lines = points - self._center - self._targets[rows]
         return self.tangents[rows] + np.einsum("nij,nj->ni", slopes, lines)
 
@@ -154,8 +200,8 @@ def log_map(
     points : array_like of shape (..., D)
         Where they end.
     curves : LogMap or array_like of shape (..., k + 1, D), optional
-        First guesses: an earlier result for nearby bases and points, or curves at
-        equally spaced times. Their ends are moved to `base` and `points`. Geodesics
+        First guesses: an earlier result for nearby bases and points, or points along
+        curves. Their ends are moved to `base` and `points`. Geodesics
         that start from an earlier result are compared with their neighbours, as new
         ones are; those that start from given curves stay near them.
     tol : float
@@ -219,8 +265,8 @@ def _given_curves(
     bases: Array,
     targets: Array,
     shape: tuple[int, ...],
-) -> Polylines:
-    """A user's curves as polylines whose ends are where they must be."""
+) -> Array:
+    """A user's curves (n, k, D), with ends where they must be."""
     dim = bases.shape[1]
     guesses = check_points("curves", curves, dim, allow_empty=True)
     if guesses.shape[:-2] != shape or guesses.shape[-2] < 2:
@@ -229,19 +275,9 @@ def _given_curves(
             f"curve, got {guesses.shape}"
         )
     guesses = guesses.reshape(len(bases), guesses.shape[-2], dim) - center
-    times = np.linspace(0.0, 1.0, guesses.shape[1])
-    shift_start, shift_end = bases - guesses[:, 0], targets - guesses[:, -1]
-    vertices = (
-        guesses
-        + (1.0 - times[:, None]) * shift_start[:, None]
-        + times[:, None] * shift_end[:, None]
-    )
-    steps = np.linalg.norm(np.diff(vertices, axis=1), axis=2)
-    return Polylines(
-        vertices=vertices,
-        times=np.broadcast_to(times, (len(bases), len(times))),
-        lengths=steps.sum(axis=1),
-    )
+    times = np.linspace(0.0, 1.0, guesses.shape[1])[:, None]
+    start, end = bases - guesses[:, 0], targets - guesses[:, -1]
+    return guesses + (1.0 - times) * start[:, None] + times * end[:, None]
 
 
 class Geodesic:

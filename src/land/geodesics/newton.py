@@ -11,7 +11,6 @@ of the exponential map.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,22 +19,15 @@ from numpy.typing import NDArray
 from land._device import Mask, Request
 from land.geodesics.collocation import INTEGRATION, ORDER, POINTS, WEIGHTS
 from land.geodesics.equation import Linearised
-from land.metrics.tensors import inner
+from land.metrics.tensors import squared_norm
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """When Newton's method goes on, and how much is computed at once."""
-
-    most_steps: int = 8
-    # A step longer than this, or than the one before, shows that the curve is too far
-    # from a geodesic.
-    longest: float = 0.5
-
-
-_SETTINGS = _Settings()
+_MOST_STEPS = 8
+# A step longer than this, relative to the length, or than the one before, shows that
+# the curve is too far from a geodesic.
+_LONGEST = 0.5
 
 
 class Finished(NamedTuple):
@@ -47,10 +39,9 @@ class Finished(NamedTuple):
     rates: Array  # (n, elements, ORDER, D)
     tangents: Array  # (n, D)
     end_velocities: Array  # (n, D)
-    jacobians: Array  # (n, D, D) derivatives of the exponential map at the tangents
-    responses: Array  # (n, D, D) minus the derivatives of the tangents in the bases
-    # (n, elements, ORDER, D, 2 * D) derivatives of the rates in the bases, and in the
-    # targets: Jacobi fields
+    # Derivatives in the bases, and in the targets: of the tangents, (n, D, 2 * D), and
+    # of the rates, (n, elements, ORDER, D, 2 * D), which are Jacobi fields.
+    slopes: Array
     fields: Array
     speeds: Array  # (n,) on average over the curve; for a geodesic it is the length
     change: Array  # (n,) relative size of the last step; the square of it is left
@@ -65,34 +56,25 @@ def finish_curves(
     rates: Array,
     widths: Array,
     smallest: float,
-    most: int = _SETTINGS.most_steps,
+    most: int = _MOST_STEPS,
 ) -> Generator[Request, Any, Finished]:
     """Newton steps for curves near geodesics until they are `smallest` or hopeless.
 
     A generator: it asks for the `linearised` equation at points, see `in_lockstep`.
-
-    Parameters
-    ----------
-    bases, targets : ndarray of shape (n, D)
-        Ends of the geodesics.
-    rates, widths
-        Curves in the form of `land.geodesics.collocation`.
-    smallest
-        Relative size of the last step.
-    most
-        Steps that may be taken.
+    Curves go from bases to targets (n, D), `smallest` is the relative size of the last
+    step, and `most` are the steps that may be taken.
     """
     result = yield from _step(bases, targets, rates, widths)
-    going = result.change <= _SETTINGS.longest
+    going = result.change <= _LONGEST
     active = np.arange(len(bases))
-    for _ in range(min(most, _SETTINGS.most_steps) - 1):
+    for _ in range(min(most, _MOST_STEPS) - 1):
         result.found[active] = going & (result.change[active] <= smallest)
         active = active[going & ~result.found[active]]
         if not len(active):
             return result
         own = bases[active], targets[active], result.rates[active], widths[active]
         step = yield from _step(*own)
-        going = step.change <= np.minimum(_SETTINGS.longest, result.change[active])
+        going = step.change <= np.minimum(_LONGEST, result.change[active])
         step.n_steps[:] += result.n_steps[active]
         for mine, its in zip(result, step, strict=True):
             mine[active] = its
@@ -114,16 +96,14 @@ def _step(
     systems, forces, tensors = yield from _equations(*rows)
     answers = _solve(systems, forces)
     states = _states(answers.reshape(n, elements, order, dim, 2 * dim + 1), widths)
-    jacobians, rest = states[:, -1, :dim, :dim], states[:, -1, :dim, dim, None]
+    # What the initial velocity must be, and how it changes with base and target.
+    rest, displaced = states[:, -1, :dim, dim, None], states[:, -1, :dim, dim + 1 :]
     arrival = (targets - bases)[..., None] - rest
-    displaced = states[:, -1, :dim, dim + 1 :]
-    aims = np.broadcast_to(np.eye(dim), jacobians.shape)
-    solved = _solve(jacobians, np.concatenate([arrival, displaced, aims], axis=2))
-    tangents, responses = solved[..., 0], solved[..., 1 : dim + 1]
-    # The new curve, and how it changes with its base and with its target: columns.
-    starting = solved.copy()
-    starting[..., 1 : dim + 1] *= -1.0
-    columns = states[..., :dim] @ starting[:, None]
+    aims = np.broadcast_to(np.eye(dim), displaced.shape)
+    right = np.concatenate([arrival, -displaced, aims], axis=2)
+    solved = _solve(states[:, -1, :dim, :dim], right)
+    # The new curve and its derivatives: columns.
+    columns = states[..., :dim] @ solved[:, None]
     columns[..., : dim + 1] += states[..., dim:]
     end_velocities = columns[:, -1, dim:, 0]
     columns = columns[:, :-1].reshape(n * elements, 2 * dim, 2 * dim + 1)
@@ -136,17 +116,16 @@ def _step(
     moved, fields = found[..., 0], found[..., 1:]
     weights = WEIGHTS / widths[:, :, None]
     tensors = tensors.reshape(n, elements, order, *tensors.shape[2:])
-    squared_speeds = _squared_norms(tensors, rates, weights)
-    changes = _squared_norms(tensors, moved - rates, weights)
+    squared_speeds = np.sum(weights * squared_norm(tensors, rates), axis=(1, 2))
+    changes = np.sum(weights * squared_norm(tensors, moved - rates), axis=(1, 2))
     with np.errstate(invalid="ignore", divide="ignore"):
         change = np.sqrt(changes / squared_speeds)
         on_the_way = np.linalg.slogdet(states[:, 1:, :dim, :dim])[0]
     return Finished(
         rates=moved,
-        tangents=tangents,
+        tangents=solved[..., 0],
         end_velocities=end_velocities,
-        jacobians=jacobians,
-        responses=responses,
+        slopes=solved[..., 1:],
         fields=fields,
         speeds=np.sqrt(squared_speeds),
         change=np.where(np.isfinite(change), change, np.inf),
@@ -161,20 +140,13 @@ def _equations(
 ) -> Generator[Request, Linearised, tuple[Array, Array, Array]]:
     """Linear equations for the accelerations at the Gauss points of single elements.
 
-    Time is in units of the element, positions are relative to the base. There are
-    three kinds of right-hand sides: for the position at the start of the element, for
-    the velocity there, and for what is there without either.
+    Elements start at `starts`, which are `offsets` from the base, (n, D), with rates
+    (n, ORDER, D). Time is in units of the element, positions are relative to the base.
+    There are three kinds of right-hand sides: for the position at the start of the
+    element, for the velocity there, and for what is there without either.
 
-    Parameters
-    ----------
-    starts, offsets : ndarray of shape (n, D)
-        Where elements start, and relative to the base.
-    rates : ndarray of shape (n, ORDER, D)
-
-    Returns
-    -------
-    systems (n, ORDER * D, ORDER * D), right-hand sides (n, ORDER * D, 2 * D + 1), and
-    the metric tensors at the Gauss points
+    Returns systems (n, ORDER * D, ORDER * D), right-hand sides (n, ORDER * D,
+    2 * D + 1), and the metric tensors at the Gauss points.
     """
     n, order, dim = rates.shape
     inner = INTEGRATION @ rates
@@ -228,11 +200,6 @@ def _states(answers: Array, widths: Array) -> Array:
         following[:, dim:] /= width
         states[:, index + 1] = following
     return states
-
-
-def _squared_norms(tensors: Array, vectors: Array, weights: Array) -> Array:
-    """Sums over the points of a curve of weighted squared norms."""
-    return np.einsum("neq,neq->n", weights, inner(tensors, vectors, vectors))
 
 
 def _solve(systems: Array, right: Array) -> Array:

@@ -1,51 +1,37 @@
 """Relax discretised curves to geodesics: batched, preconditioned L-BFGS.
 
 Minimises the collocation energy of many curves at once. The preconditioner is the
-Hessian with the metric frozen, which in terms of rates is one small block per Gauss
-point and one constraint (the curve must arrive), so applying its inverse needs no
-linear solver beyond the D x D blocks themselves.
+Hessian with the metric frozen: in terms of rates it is one small block per Gauss point
+and one constraint, that the curve must arrive, and is inverted in closed form.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import Mask, Request
+from land._device import Mask, Request, take_rows
 from land.geodesics.collocation import WEIGHTS, gather_forces, gauss_positions
 from land.geodesics.equation import Forces
 from land.metrics.tensors import invert, lower, squared_norm
 
 Array = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class _Settings:
-    """Descent, and when it ends."""
-
-    # Past steps that are remembered.
-    memory: int = 20
-    armijo: float = 1e-4
-    # Energies cannot be compared beyond rounding.
-    rounding: float = 1e-13
-    smallest_step: float = 1e-9
-    # Iterating is pointless once the distance to the discrete minimum is this fraction
-    # of the discretisation error: refine instead. On a mesh that is nearly right the
-    # estimate of that error must be told apart from what iterating would still remove.
-    rough: float = 0.03
-    coarse_enough: float = 0.2
-    fine_enough: float = 0.05
-    fewest_iterations: int = 3
-    # Iterations on a rough mesh before it is adapted to the curve and refined.
-    patience: int = 15
-
-
-_SETTINGS = _Settings()
+# Past steps that are remembered.
+_MEMORY = 20
+_ARMIJO = 1e-4
+# Energies cannot be compared beyond rounding.
+_ROUNDING = 1e-13
+_SMALLEST_STEP = 1e-9
+# Once the distance to the discrete minimum is this share of the discretisation error,
+# only a finer mesh can help.
+_CLOSE_ENOUGH = 0.1
+# A mesh with a larger error than this is rough: after so many iterations the curve gets
+# another one. With a smaller error a curve is near enough for Newton's method.
+ROUGH, _PATIENCE = 0.03, 15
 
 
 class Boundary(NamedTuple):
@@ -74,8 +60,7 @@ class Curve(NamedTuple):
     inverses: Array
 
 
-@dataclass
-class Relaxed:
+class Relaxed(NamedTuple):
     """Curves as far as they were relaxed."""
 
     rates: Array  # (n, e, q, D)
@@ -91,8 +76,7 @@ class Relaxed:
         return (self.distance <= tol) & (self.mismatch <= tol)
 
 
-@dataclass
-class _Descent:
+class _Descent(NamedTuple):
     """Curves that are being relaxed."""
 
     which: NDArray[np.intp]  # (n,) places in the answer
@@ -101,22 +85,9 @@ class _Descent:
     direction: Array  # (n, e, q, D)
     step: Array  # (n,)
     iterations: NDArray[np.int64]  # (n,)
-    plain: Mask  # (n,) direction is the preconditioned gradient
+    accepted: Mask  # (n,) whether the last step was good
     # Past steps, changes of the gradient, and 1 / (step . change), the oldest first.
-    pairs: deque[tuple[Array, Array, Array]]
-
-    def take(self, rows: Mask) -> _Descent:
-        """Some of the curves."""
-        parts: dict[str, Any] = {
-            each.name: getattr(self, each.name) for each in fields(self)
-        }
-        for name in ("which", "direction", "step", "iterations", "plain"):
-            parts[name] = parts[name][rows]
-        parts["boundary"] = Boundary(*(each[rows] for each in self.boundary))
-        parts["curve"] = Curve(*(each[rows] for each in self.curve))
-        pairs = (tuple(each[rows] for each in pair) for pair in self.pairs)
-        parts["pairs"] = deque(pairs, _SETTINGS.memory)
-        return _Descent(**parts)
+    pairs: list[tuple[Array, Array, Array]]
 
 
 def relax_curves(
@@ -126,38 +97,41 @@ def relax_curves(
 
     A generator: it asks for the metric's `forces` at points, see `in_lockstep`.
 
-    A curve is done when it meets the tolerance, when it is so close to the discrete
-    minimum that only a finer mesh can help, when its patience with a mesh that does not
-    seem to fit it is over, and when it is stuck.
+    A curve is done when it meets the tolerance, when only another mesh can help, and
+    when it is stuck.
     """
-    n, dim = boundary.base.shape
-    found = Relaxed(
-        rates=rates.copy(),
-        energy=np.zeros(n),
-        drift=np.zeros((n, dim)),
-        multiplier=np.zeros((n, dim)),
-        distance=np.zeros(n),
-        mismatch=np.zeros(n),
-        iterations=np.zeros(n, dtype=np.int64),
-    )
+    n = len(rates)
+    curve = yield from _evaluate(boundary, rates)
     descent = _Descent(
         which=np.arange(n),
         boundary=boundary,
-        curve=(yield from _evaluate(boundary, rates.copy())),
+        curve=curve,
         direction=np.zeros_like(rates),
-        step=np.zeros(n),
+        step=np.ones(n),
         iterations=np.zeros(n, dtype=np.int64),
-        plain=np.ones(n, dtype=bool),
-        pairs=deque(maxlen=_SETTINGS.memory),
+        accepted=np.isfinite(curve.energy),
+        pairs=[],
     )
-    accepted = np.isfinite(descent.curve.energy)
-    stuck = ~accepted
+    stuck = ~descent.accepted
+    places, parts = [], []
     while True:
-        running = _judge(descent, accepted, stuck, tol, found)
-        descent = descent.take(running) if not running.all() else descent
+        reached = _judged(descent)
+        done = stuck | (descent.accepted & _settled(reached, tol))
+        done |= descent.iterations >= descent.boundary.max_iter
+        if done.any():
+            places.append(descent.which[done])
+            parts.append(take_rows(reached, done))
+            descent = take_rows(descent, ~done)
         if not len(descent.which):
-            return found
-        accepted, stuck = yield from _advance(descent)
+            break
+        descent = yield from _advance(_aimed(descent))
+        stuck = ~descent.accepted & (descent.step < _SMALLEST_STEP)
+    order = np.argsort(np.concatenate(places))
+    return Relaxed(*(np.concatenate(own)[order] for own in zip(*parts, strict=True)))
+
+
+def _where(mask: Mask, new: Array, old: Array | float) -> Array:
+    return np.where(mask.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
 def _dot(left: Array, right: Array) -> Array:
@@ -202,126 +176,85 @@ def _precondition(
     return lower(inverses, held) / weights, multiplier
 
 
-def _judge(
-    descent: _Descent, accepted: Mask, stuck: Mask, tol: float, found: Relaxed
-) -> Mask:
-    """Prepare the next step of curves; which of them go on. Others are entered."""
-    curve, boundary = descent.curve, descent.boundary
-    gradient_step, multiplier = _precondition(boundary, curve.inverses, curve.gradient)
-    decrement = _dot(curve.gradient, gradient_step) / (2.0 * curve.energy)
-    distance = np.sqrt(np.maximum(decrement, 0.0))
-    mismatch = _mismatch(boundary, curve, multiplier)
-    settled = accepted & _settled(distance, mismatch, descent.iterations, tol)
-    # A direction that fails with memory is tried again without it.
-    retried = stuck & ~descent.plain
-    running = ~settled & ~(stuck & descent.plain)
-    running &= descent.iterations < boundary.max_iter
-    done = ~running
-    if done.any():
-        own = descent.which[done]
-        for name in ("rates", "energy", "drift"):
-            getattr(found, name)[own] = getattr(curve, name)[done]
-        found.multiplier[own], found.distance[own] = multiplier[done], distance[done]
-        found.mismatch[own] = mismatch[done]
-        found.iterations[own] = descent.iterations[done]
-    for _, _, curvatures in descent.pairs:
-        curvatures[retried] = 0.0
-    fresh = accepted | retried
-    if fresh.any():
-        direction = -_quasi_newton(descent, curve)
-        ascending = ~(_dot(curve.gradient, direction) < 0.0)
-        direction = _where(ascending | retried, -gradient_step, direction)
-        descent.direction = _where(fresh, direction, descent.direction)
-        squares = squared_norm(curve.tensors, descent.direction)
-        # Their size in the energy norm keeps steps within reason.
-        stretch = np.einsum("neq,neq->n", boundary.weights[..., 0], squares)
-        longest = np.sqrt(2.0 * curve.energy / np.maximum(stretch, 1e-300))
-        descent.step = np.where(fresh, np.minimum(1.0, longest), descent.step)
-    descent.plain = np.where(accepted, False, descent.plain | retried)
-    return running
+def _judged(descent: _Descent) -> Relaxed:
+    """The curves as they are, and their errors.
 
-
-def _where(mask: Mask, new: Array, old: Array | float) -> Array:
-    return np.where(mask[:, None, None, None], new, old)
-
-
-def _advance(descent: _Descent) -> Generator[Request, Any, tuple[Mask, Mask]]:
-    """Try one step of every curve; where it is good, take it.
-
-    Returns which steps were good, and which curves are stuck.
+    A geodesic has the same speed at both ends as on average. The momenta at the ends
+    (the derivatives of the energy in the end points) converge much faster than the
+    curve; their lengths measure the discretisation error.
     """
+    curve, boundary = descent.curve, descent.boundary
+    step, multiplier = _precondition(boundary, curve.inverses, curve.gradient)
+    decrement = _dot(curve.gradient, step) / (2.0 * curve.energy)
+    start = squared_norm(boundary.inverse_base, multiplier - curve.drift)
+    end = squared_norm(boundary.inverse_end, multiplier)
+    speeds = np.sqrt(np.stack([start, end]) / (2.0 * curve.energy))
+    return Relaxed(
+        rates=curve.rates,
+        energy=curve.energy,
+        drift=curve.drift,
+        multiplier=multiplier,
+        distance=np.sqrt(np.maximum(decrement, 0.0)),
+        mismatch=np.abs(speeds - 1.0).max(axis=0),
+        iterations=descent.iterations,
+    )
+
+
+def _settled(reached: Relaxed, tol: float) -> Mask:
+    """Whether a curve is accurate, or wants another mesh."""
+    distance, mismatch = reached.distance, reached.mismatch
+    limited = (mismatch > tol) & (distance <= _CLOSE_ENOUGH * np.minimum(mismatch, 1.0))
+    unfit = (mismatch > ROUGH) & (reached.iterations >= _PATIENCE)
+    return reached.accurate(tol) | limited | unfit
+
+
+def _aimed(descent: _Descent) -> _Descent:
+    """New directions for curves whose last step was good."""
+    curve, accepted = descent.curve, descent.accepted
+    direction = _where(accepted, -_quasi_newton(descent), descent.direction)
+    squares = squared_norm(curve.tensors, direction)
+    # Their size in the energy norm keeps steps within reason.
+    stretch = np.sum(descent.boundary.weights[..., 0] * squares, axis=(1, 2))
+    longest = np.sqrt(2.0 * curve.energy / np.maximum(stretch, 1e-300))
+    step = np.where(accepted, np.minimum(1.0, longest), descent.step)
+    return descent._replace(direction=direction, step=step)
+
+
+def _advance(descent: _Descent) -> Generator[Request, Any, _Descent]:
+    """Try one step of every curve; where it is good, take it."""
     old, step = descent.curve, descent.step
     moved = step[:, None, None, None] * descent.direction
     new = yield from _evaluate(descent.boundary, old.rates + moved)
     slope = _dot(old.gradient, descent.direction)
-    allowed = old.energy * (1.0 + _SETTINGS.rounding) + _SETTINGS.armijo * step * slope
+    allowed = old.energy * (1.0 + _ROUNDING) + _ARMIJO * step * slope
     accepted = new.energy <= allowed
     change = new.gradient - old.gradient
     product = _dot(moved, change)
     # Below this the change of the gradient is rounding error, not curvature.
-    good = accepted & (product > _SETTINGS.rounding * old.energy)
-    descent.pairs.append(
-        (
-            _where(good, moved, 0.0),
-            _where(good, change, 0.0),
-            np.where(good, 1.0 / np.where(good, product, 1.0), 0.0),
-        )
+    good = accepted & (product > _ROUNDING * old.energy)
+    pair = (
+        _where(good, moved, 0.0),
+        _where(good, change, 0.0),
+        np.where(good, 1.0 / np.where(good, product, 1.0), 0.0),
     )
-    backed = np.clip(
-        _parabola(old.energy, new.energy, slope, step), 0.1 * step, 0.5 * step
+    parts = zip(new, old, strict=True)
+    return descent._replace(
+        curve=Curve(*(_where(accepted, its, mine) for its, mine in parts)),
+        step=np.where(accepted, step, 0.1 * step),
+        iterations=descent.iterations + 1,
+        accepted=accepted,
+        pairs=[*descent.pairs, pair][-_MEMORY:],
     )
-    descent.step = np.where(accepted, step, backed)
-    descent.iterations += 1
-    if accepted.all():
-        descent.curve = new
-    else:
-        for mine, its in zip(old, new, strict=True):
-            mine[accepted] = its[accepted]
-    return accepted, ~accepted & (backed < _SETTINGS.smallest_step)
 
 
-def _settled(
-    distance: Array, mismatch: Array, iterations: NDArray[np.int64], tol: float
-) -> Mask:
-    """Whether a curve is accurate, or wants another mesh."""
-    accurate = (distance <= tol) & (mismatch <= tol)
-    share = np.where(
-        mismatch > _SETTINGS.rough, _SETTINGS.coarse_enough, _SETTINGS.fine_enough
-    )
-    limited = (mismatch > tol) & (distance <= share * mismatch)
-    limited &= iterations >= _SETTINGS.fewest_iterations
-    unfit = (mismatch > _SETTINGS.rough) & (iterations >= _SETTINGS.patience)
-    return np.asarray(accurate | limited | unfit)
-
-
-def _parabola(old: Array, new: Array, slope: Array, step: Array) -> Array:
-    """Minimum of the parabola through both energies and the initial slope."""
-    curvature = 2.0 * (new - old - slope * step)
-    guess = -slope * step**2 / np.where(curvature > 0.0, curvature, 1.0)
-    return np.where((curvature > 0.0) & np.isfinite(guess), guess, 0.1 * step)
-
-
-def _mismatch(boundary: Boundary, curve: Curve, multiplier: Array) -> Array:
-    """Discretisation error: a geodesic has the same speed at both ends as on average.
-
-    The momenta at the ends (the derivatives of the energy in the end points) converge
-    much faster than the curve; their lengths measure the error that is left.
-    """
-    speed = np.sqrt(2.0 * curve.energy)
-    start = squared_norm(boundary.inverse_base, multiplier - curve.drift)
-    end = squared_norm(boundary.inverse_end, multiplier)
-    errors = np.abs(np.sqrt(np.stack([start, end])) / speed - 1.0)
-    return np.asarray(errors.max(axis=0))
-
-
-def _quasi_newton(descent: _Descent, curve: Curve) -> Array:
+def _quasi_newton(descent: _Descent) -> Array:
     """L-BFGS two-loop recursion around the preconditioner."""
-    vector, shares = curve.gradient, []
+    vector, shares = descent.curve.gradient, []
     for step, change, curvature in reversed(descent.pairs):
         share = curvature * _dot(step, vector)
         vector = vector - share[:, None, None, None] * change
         shares.append(share)
-    vector, _ = _precondition(descent.boundary, curve.inverses, vector)
+    vector, _ = _precondition(descent.boundary, descent.curve.inverses, vector)
     for step, change, curvature in descent.pairs:
         share = shares.pop() - curvature * _dot(change, vector)
         vector = vector + share[:, None, None, None] * step

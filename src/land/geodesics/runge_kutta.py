@@ -1,20 +1,20 @@
 """Batched initial value problems: Dormand-Prince 8(5,3) with a step size per item.
 
 All geodesics advance together, each with its own time and step size; those that have
-arrived leave the batch. Diffrax would give the same method, but vectorised over single
+arrived leave the batch. Diffrax has the same method, but vectorised over single
 geodesics, which costs several times more per evaluation of a learned metric
 (docs/numerics).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
+from land._device import Mask, take_rows
 from land.geodesics.equation import forces, linearised
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm
@@ -35,8 +35,7 @@ _SMALLEST_STEP = 1e-12
 _MOST_NUMBERS = 2**25
 
 
-@dataclass
-class Arrivals:
+class Arrivals(NamedTuple):
     """Geodesics and Jacobi fields along them, integrated to t = 1.
 
     Row 0 of the axis r is the geodesic, further rows are fields, in coordinates.
@@ -46,7 +45,20 @@ class Arrivals:
     velocity: Array  # (n, r, D)
     samples: Array  # (n, n_times, r, D) at the times asked for
     attempts: NDArray[np.int64]  # (n,) steps tried
-    failed: NDArray[np.bool_]  # (n,)
+    failed: Mask  # (n,)
+
+
+class _Batch(NamedTuple):
+    """Geodesics on their way."""
+
+    which: NDArray[np.intp]  # (n,) places in the answer
+    time: Array  # (n,)
+    step: Array  # (n,) proposed step
+    position: Array  # (n, r, D)
+    velocity: Array  # (n, r, D)
+    acceleration: Array  # (n, r, D)
+    unit: Array  # (n, r) squared length against which errors are measured at least
+    attempts: NDArray[np.int64]  # (n,)
 
 
 def integrate(
@@ -68,41 +80,13 @@ def integrate(
             failed=np.zeros(n, dtype=bool),
         )
     at_once = max(1, _MOST_NUMBERS // (2 * len(TABLEAU) * rows * dim))
-    with np.errstate(all="ignore"):
-        parts = [
-            _integrate(
-                metric,
-                position[first : first + at_once],
-                velocity[first : first + at_once],
-                times,
-                tol,
-                max_steps,
-            )
-            for first in range(0, n, at_once)
-        ]
-    return Arrivals(
-        *(
-            np.concatenate([getattr(part, each.name) for part in parts])
-            for each in fields(Arrivals)
-        )
-    )
-
-
-@dataclass
-class _Batch:
-    """Geodesics on their way."""
-
-    which: NDArray[np.intp]  # (n,) places in the answer
-    time: Array  # (n,)
-    step: Array  # (n,) proposed step
-    position: Array  # (n, r, D)
-    velocity: Array  # (n, r, D)
-    acceleration: Array  # (n, r, D)
-    unit: Array  # (n, r) squared length against which errors are measured at least
-    attempts: NDArray[np.int64]  # (n,)
-
-    def take(self, rows: NDArray[np.bool_]) -> _Batch:
-        return _Batch(*(getattr(self, each.name)[rows] for each in fields(self)))
+    parts = []
+    for first in range(0, n, at_once):
+        own = slice(first, first + at_once)
+        problem = metric, position[own], velocity[own], times
+        with np.errstate(all="ignore"):
+            parts.append(_integrate(*problem, tol, max_steps))
+    return Arrivals(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def _integrate(
@@ -124,45 +108,41 @@ def _integrate(
         failed=np.array(lost),
     )
     still = (batch.unit[:, 0] == 0.0) & (position.shape[1] == 1)
-    batch = batch.take(~lost & ~still)
+    batch = take_rows(batch, ~lost & ~still)
     batch.unit[batch.unit == 0.0] = 1.0
     while len(batch.which):
         last = batch.time + batch.step >= 1.0 - 1e-13
         step = np.where(last, 1.0 - batch.time, batch.step)
-        stages = _Stages(
-            metric, batch, step, len(TABLEAU) if len(times) else STAGES + 1
-        )
-        end = stages.combine(DOP853.B)
+        count = len(TABLEAU) if len(times) else STAGES + 1
+        stages = _Stages(metric, batch, step, count)
         error = stages.error() / tol
         accepted = error <= 1.0
+        if len(times):
+            _sample(stages, times, last, accepted, arrivals)
         # NaN compares false: an item that left the metric's domain shrinks its step.
         factor = _SAFETY * np.maximum(error, 1e-12) ** (-1.0 / 8.0)
         factor = np.nan_to_num(factor, nan=_SHRINK, posinf=_SHRINK)
-        batch.attempts += 1
-        if len(times):
-            _sample(batch, stages, end, times, step, last, accepted, arrivals)
-        batch.step = step * np.clip(factor, _SHRINK, _GROW)
-        batch.time = np.where(accepted, batch.time + step, batch.time)
-        acceleration = stages.acceleration[STAGES]
-        for mine, new in zip(
-            (batch.position, batch.velocity, batch.acceleration),
-            (*end, acceleration),
-            strict=True,
-        ):
+        changes: list[tuple[Array, Array]] = [
+            (batch.position, stages.position),
+            (batch.velocity, stages.velocity[STAGES]),
+            (batch.acceleration, stages.acceleration[STAGES]),
+        ]
+        for mine, new in changes:
             mine[accepted] = new[accepted]
+        batch = batch._replace(
+            step=step * np.clip(factor, _SHRINK, _GROW),
+            time=np.where(accepted, batch.time + step, batch.time),
+            attempts=batch.attempts + 1,
+        )
         arrived = accepted & last
         lost = (batch.step < _SMALLEST_STEP) | (batch.attempts >= max_steps)
         lost &= ~arrived
         leaving = arrived | lost
-        if leaving.any():
-            own, gone = batch.which[leaving], batch.take(leaving)
-            arrivals.position[own], arrivals.velocity[own] = (
-                gone.position,
-                gone.velocity,
-            )
-            arrivals.attempts[own] = gone.attempts
-            arrivals.failed[own] = lost[leaving]
-            batch = batch.take(~leaving)
+        own, gone = batch.which[leaving], take_rows(batch, leaving)
+        arrivals.position[own], arrivals.velocity[own] = gone.position, gone.velocity
+        arrivals.attempts[own], arrivals.failed[own] = gone.attempts, lost[leaving]
+        if len(own):
+            batch = take_rows(batch, ~leaving)
     return arrivals
 
 
@@ -204,30 +184,25 @@ def _row_norms(tensors: Array, rows: Array) -> Array:
 
 
 class _Stages:
-    """The stages of a step of every geodesic, (n_stages, n, r, D)."""
+    """The stages of a step of every geodesic, (n_stages, n, r, D), and its end."""
 
     def __init__(self, metric: Metric, batch: _Batch, step: Array, count: int) -> None:
         self.batch, self.step = batch, step[:, None, None]
         self.velocity, self.acceleration = np.empty((2, count, *batch.position.shape))
         self.velocity[0], self.acceleration[0] = batch.velocity, batch.acceleration
         for index in range(1, count):
-            position, velocity = self.combine(TABLEAU[index, :index])
+            weights = TABLEAU[index, :index]
+            position = batch.position + self.total(weights, self.velocity)
+            velocity = batch.velocity + self.total(weights, self.acceleration)
             self.velocity[index] = velocity
             self.acceleration[index], tensors = _equation(metric, position, velocity)
             if index == STAGES:
-                self.tensors = tensors
+                self.position, self.tensors = position, tensors
 
     def total(self, weights: Array, stages: Array) -> Array:
         """Step times a weighted sum of the first stages."""
         used = stages[: len(weights)].reshape(len(weights), -1)
         return np.asarray(self.step * (weights @ used).reshape(stages.shape[1:]))
-
-    def combine(self, weights: Array) -> tuple[Array, Array]:
-        """Position and velocity after a step with these weights."""
-        return (
-            self.batch.position + self.total(weights, self.velocity),
-            self.batch.velocity + self.total(weights, self.acceleration),
-        )
 
     def error(self) -> Array:
         """Error in the metric's norm, relative to the geodesic's length."""
@@ -248,24 +223,16 @@ class _Stages:
 
 
 def _sample(
-    batch: _Batch,
-    stages: _Stages,
-    end: tuple[Array, Array],
-    times: Array,
-    step: Array,
-    last: NDArray[np.bool_],
-    accepted: NDArray[np.bool_],
-    arrivals: Arrivals,
+    stages: _Stages, times: Array, last: Mask, accepted: Mask, arrivals: Arrivals
 ) -> None:
     """Fill in the times inside accepted steps from the 7th-order interpolant."""
-    fraction = (times - batch.time[:, None]) / np.where(step > 0.0, step, 1.0)[:, None]
+    batch, step = stages.batch, stages.step[:, 0]
+    fraction = (times - batch.time[:, None]) / np.where(step > 0.0, step, 1.0)
     inside = (fraction > 0.0) & ((fraction <= 1.0) | last[:, None]) & accepted[:, None]
     items, moments = np.nonzero(inside)
-    if not len(items):
-        return
-    scale = stages.step
-    change = end[0] - batch.position
-    first, final = scale * batch.velocity, scale * end[1]
+    change = stages.position - batch.position
+    first = stages.step * batch.velocity
+    final = stages.step * stages.velocity[STAGES]
     coefficients = [change, first - change, 2.0 * change - first - final]
     coefficients += [stages.total(row, stages.velocity) for row in DOP853.D]
     share = fraction[items, moments][:, None, None]

@@ -13,15 +13,12 @@ from land.metrics.learned import DensityMetric, LocalDiagonalMetric
 Array = NDArray[np.float64]
 
 # Factors of sigma for one component and for several, in general and for a sharp metric,
-# and the share of the local variance on the data that the latter adds everywhere. Sharp
-# values are near the best held-out densities of 13 sets of 300 rows for one component.
-# For several, clusters of three labelled sets decide too: narrower by 0.8 has densities
-# as good, but some worse clusters and twice the time; wider by 1.2 loses clusters.
+# and the latter's share of the local variance on the data. Sharp values are near the
+# best held-out densities of 13 sets of 300 rows for one component; for several, sigmas
+# narrower by 0.8 or wider by 1.2 gave worse clusters on three labelled sets.
 _SMOOTH_FACTORS, _SHARP_FACTORS, _SHARP_SHARES = (2.0, 1.0), (1.0, 0.6), (0.1, 0.03)
-# Share of sigma that stands for the local variance where no neighbour is within reach.
-_TOKEN = 0.1
-_SAMPLE = 2000
-_BLOCK = 2**22
+# Rows that are enough for a median, and distances that are in memory at once.
+_SAMPLE, _AT_ONCE = 2000, 2**22
 
 
 def automatic_sigma(
@@ -29,14 +26,12 @@ def automatic_sigma(
 ) -> float:
     """Median distance of a point to its k-th neighbour, k = ceil(sqrt(N) / 2).
 
-    Twice that for a single component: its geodesics span all the data, and would follow
-    the noise of a metric that is learned from few neighbours. Several components are
-    shorter, and a wider kernel would see the gaps between them as data. A metric that
-    may be `sharp` has half as much, and 0.6 times as much for several components.
+    Twice that for a single component, whose geodesics span all the data: with a narrow
+    kernel they would follow noise. A wide one would close gaps between several. A
+    `sharp` metric has half as much, and 0.6 times as much for several components.
 
-    Neighbourhoods of that size shrink as data accumulate and still hold ever more
-    points, so that the metric follows the data and not their noise. Multiplying the
-    data by c multiplies sigma by c. Repeated rows count once.
+    Such neighbourhoods shrink as data accumulate and still hold ever more points.
+    Multiplying the data by c multiplies sigma by c. Repeated rows count once.
     """
     points = np.unique(data, axis=0)
     if len(points) < 2:
@@ -57,14 +52,12 @@ def automatic_rho(
 ) -> float:
     """The local variance h on the data, averaged over directions; less if sharp.
 
-    Leaving the data then makes a way longer by at most sqrt(2). A larger rho follows no
-    curves. With a tenth of it the factor is about three, so that geodesics follow
-    curves all the way round, and the noise of the data as well. Several components get
-    0.03 of it, a factor of six: gaps between clusters are to be wide. The median over
-    the data is taken. Like h, rho grows with the number of data in a neighbourhood, and
-    multiplying data and sigma by c multiplies it by c^2.
+    The median over the data. Leaving them then makes a way longer by at most sqrt(2).
+    Sharp metrics have a tenth of it, and geodesics follow curves all the way round; for
+    several components 0.03 of it, so that gaps between clusters are wide. Multiplying
+    data and sigma by c multiplies rho by c^2.
     """
-    points = _some(data, max(1, min(_SAMPLE, _BLOCK // len(data))))
+    points = _some(data, max(1, min(_SAMPLE, _AT_ONCE // len(data))))
     squares = cdist(points, data, "sqeuclidean") / sigma**2
     weights = np.exp(-0.5 * squares)
     if kind is not DensityMetric:
@@ -72,7 +65,7 @@ def automatic_rho(
     typical = sigma**2 * float(np.median(weights.sum(axis=1)))
     typical *= _SHARP_SHARES[n_components > 1] if sharp else 1.0
     # Without neighbours within reach, no rho makes a difference.
-    return max(typical, (_TOKEN * sigma) ** 2)
+    return max(typical, (0.1 * sigma) ** 2)
 
 
 def _some(points: Array, count: int) -> Array:

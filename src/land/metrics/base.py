@@ -21,12 +21,10 @@ class Metric(abc.ABC):
     """A smooth field of inner products on R^D.
 
     A new metric supplies `dim` and `tensor_at`, the tensor at one point as a
-    JAX-traceable function; everything else is derived from it. Where a faster way to
-    evaluate many points at once exists, override `tensor_batch` and `jet_batch` as well
-    and hold them to `tensor_at` with a test.
+    JAX-traceable function. Where many points can be evaluated faster, override
+    `tensor_batch` and `jet_batch` as well.
 
-    Metrics are JAX pytrees, so their arrays are arguments and not constants of the
-    compiled geodesic solvers: two metrics of the same shapes share one compilation.
+    Metrics are JAX pytrees: two of the same shapes share their compilations.
     """
 
     dim: int
@@ -38,18 +36,17 @@ class Metric(abc.ABC):
 
     @property
     def landmarks(self) -> NDArray[np.float64] | None:
-        """Points of cheap passage through which geodesics may be routed, or None.
+        """Points through which geodesics may be routed, or None.
 
-        The logarithm map starts from a shortest path through these; without them it
-        starts from the straight line.
+        The logarithm map starts from a shortest path through these, or straight.
         """
         return None
 
     @property
     def resolution(self) -> float | None:
-        """Distance in coordinates over which the tensor changes, or None if unknown.
+        """Distance over which the tensor changes, or None if unknown.
 
-        It decides how finely curves are sampled at first; refinement does the rest.
+        It decides how finely curves are sampled at first.
         """
         return None
 
@@ -57,8 +54,7 @@ class Metric(abc.ABC):
     def flat_outside(self) -> tuple[NDArray[np.float64], float] | None:
         """Centre and radius of a ball outside of which the tensor is c I, or None.
 
-        With the same number c everywhere, up to rounding. Geodesics to points far away
-        are then found as fast as those in the ball.
+        With one number c, up to rounding. Far geodesics are then found fast.
         """
         return None
 
@@ -69,8 +65,7 @@ class Metric(abc.ABC):
     def centred(self) -> tuple[Metric, NDArray[np.float64]]:
         """The same metric in coordinates about its own centre, and that centre.
 
-        Geodesics are computed there: far from the origin, coordinates have no digits
-        left for the small displacements that matter.
+        Geodesics are computed there: far from the origin digits are lost.
         """
         return self, np.zeros(self.dim)
 
@@ -83,10 +78,9 @@ class Metric(abc.ABC):
         return jax.vmap(self.tensor_at)(points)
 
     def jet_batch(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Tensors at many points with their first and second derivatives.
+        """Tensors at many points, first derivatives (n, D, ...), second (n, D, D, ...).
 
-        Tensors as in `tensor_batch`; slopes (n, D, ...), where axis 1 is the coordinate
-        of the derivative; and bends (n, D, D, ...).
+        The coordinates of the derivatives come before the axes of the tensors.
         """
         return derivatives_of(self.tensor_batch, points)
 

@@ -183,11 +183,7 @@ class PullbackMetric(FunctionMetric):
 
 @jax.tree_util.register_pytree_node_class
 class EuclideanMetric(Metric):
-    """The identity metric in `dim` dimensions.
-
-    Under it the LAND is the ordinary normal distribution, which makes it the
-    strongest check there is.
-    """
+    """The identity metric, under which the LAND is the ordinary normal distribution."""
 
     def __init__(self, dim: int) -> None:
         self.dim = check_count("dim", dim)

@@ -1,7 +1,10 @@
 """Metrics that are learned from data: inverse local variances and densities.
 
-Their tensor at x is the inverse of a local variance h(x), which is linear in sums over
-the data plus rho. A kind of metric says which sums, and how they make up h.
+Their tensor at x is the inverse of a local variance h(x): rho plus a linear function of
+sums over the data of weights w_n times offsets x_n - x. A kind of metric says by its
+`factors` which sums: (i, j) is that of w_n (x_ni - x_i) (x_nj - x_j), () that of w_n.
+They come from moments about the origin: sums of w_n times monomials of x_n, which are
+one matrix product. Sums are in units of sigma.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -19,25 +22,21 @@ from numpy.typing import ArrayLike, NDArray
 from land._device import device
 from land._validation import check_points, check_positive
 from land.metrics.base import Metric, derivatives_of
-from land.metrics.sums import all_data, sums_over_data
 from land.metrics.table import Factors, SumTable, cut_off, sum_table, sums_from_table
-from land.metrics.tensors import columns, invert_positive
+from land.metrics.tensors import FEW_DIMENSIONS, along, invert_positive
 
 Array = NDArray[np.float64]
 
 # Squared distances in units of sigma lose this share squared of their digits.
 _SMALLEST = 1e-6
+# Data are padded to a multiple of this, so that similar sizes share a compilation.
+_PADDING = 64
 # Data are far from the origin if it is this many times farther than their extent.
 _FAR = 4.0
-# All attributes but those that are computed when they are asked for.
-_STORED = ("data", "sigma", "rho", "dim", "center", "_sums", "_table")
 
 
 class LocalMetric(Metric):
-    """The inverse of a local variance of the data.
-
-    Subclasses say which sums over the data it takes, and how they are arranged.
-    """
+    """The inverse of a local variance, made of sums that subclasses choose."""
 
     def __init__(self, data: ArrayLike, sigma: float, rho: float) -> None:
         self.data = check_points("data", data, ndim=2)
@@ -52,14 +51,13 @@ class LocalMetric(Metric):
                 f"({extent:g}), got {self.sigma:g}: rounding would hide the kernels"
             )
         self._table: SumTable | None = None
-        # Coordinates in units of sigma about the centre: expanded squares then lose as
-        # few digits as they can.
-        self._sums: Any = all_data(self._scaled, self._factors(self.dim))
+        # About the centre, where expanded squares lose the fewest digits.
+        self._sums: Any = _all_data(self._scaled, self._factors(self.dim))
 
     @staticmethod
     @abc.abstractmethod
     def _factors(dim: int) -> Factors:
-        """Which sums over the data it takes, see `land.metrics.sums`."""
+        """Which sums over the data it takes."""
 
     @staticmethod
     @abc.abstractmethod
@@ -87,14 +85,17 @@ class LocalMetric(Metric):
         """The same metric, its sums over the data from a table of polynomials.
 
         Only in the plane, and if the table is neither too large nor inaccurate; else
-        the metric itself. The cost does not depend on the number of data; the sums are
-        right to 1e-9 of the largest ones within half a sigma.
+        the metric itself. The cost does not depend on the number of data.
         """
         if self.is_tabulated:
             return self
         floor = self.rho / self.sigma**2
         table = sum_table(self._scaled, self._factors(self.dim), floor)
-        return self if table is None else self._with(_table=table)
+        if table is None:
+            return self
+        metric = type(self)(self.data, self.sigma, self.rho)
+        metric._table = table
+        return metric
 
     @property
     def is_tabulated(self) -> bool:
@@ -111,19 +112,16 @@ class LocalMetric(Metric):
         return self._about_center, self.center
 
     @cached_property
-    def _about_center(self) -> Self:
-        return self._with(data=self.data - self.center, center=np.zeros(self.dim))
-
-    def _with(self, **changes: Any) -> Self:
-        """A copy with other attributes, and without what follows from them."""
-        metric = object.__new__(type(self))
-        metric.__dict__ |= {name: vars(self)[name] for name in _STORED} | changes
-        return metric
-
-    @cached_property
     def _is_far(self) -> bool:
         extent = np.abs(self.data - self.center).max()
         return bool(np.abs(self.center).max() > _FAR * extent)
+
+    @cached_property
+    def _about_center(self) -> Self:
+        metric = type(self)(self.data - self.center, self.sigma, self.rho)
+        metric.center = np.zeros(self.dim)
+        metric._sums, metric._table = self._sums, self._table
+        return metric
 
     @property
     def _scaled(self) -> Array:
@@ -134,7 +132,7 @@ class LocalMetric(Metric):
         return self.tensor_batch(point[None])[0]
 
     def tensor_batch(self, points: jax.Array) -> jax.Array:
-        """All points at once, as matrix products over runs that fit the cache."""
+        """Tensors at many points, by matrix products."""
         return self._in_runs(self._tensors, points, 1)
 
     def jet_batch(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -149,7 +147,7 @@ class LocalMetric(Metric):
         if self._table is not None:
             sums = sums_from_table(scaled, self._table)
         else:
-            sums = sums_over_data(scaled, self._sums, factors)
+            sums = _sums_over_data(scaled, self._sums, factors)
         # Variances are never negative, but for rounding where there is next to nothing.
         variances = np.array([len(set(each)) < 2 for each in factors])
         missing = jnp.where(variances, jnp.maximum(-sums, 0.0), 0.0)
@@ -160,11 +158,7 @@ class LocalMetric(Metric):
     def _in_runs(
         self, function: Callable[[jax.Array], Any], points: jax.Array, arrays: int
     ) -> Any:
-        """Arrays that a function gives for points (n, D), so many at once.
-
-        Memory is bounded, and on a processor the arrays of all pairs of points and data
-        fit the cache.
-        """
+        """Arrays that a function gives for points (n, D), as many as fit the cache."""
         n, dim = points.shape
         n_data = 1 if self._table is not None else len(self._sums.rows)
         most = max(1, device().pairs // (n_data * arrays))
@@ -291,7 +285,7 @@ class LocalFullMetric(LocalMetric):
         places = np.empty((dim, dim), dtype=np.intp)
         i, j = np.triu_indices(dim)
         places[i, j] = places[j, i] = np.arange(len(i))
-        return columns(sums, places.ravel()).reshape(*sums.shape[:-1], dim, dim)
+        return sums[..., places]
 
 
 @jax.tree_util.register_pytree_node_class
@@ -303,9 +297,8 @@ class DensityMetric(LocalMetric):
         h(x) = sigma^2 sum_n w_n(x) + rho,    w_n(x) = exp(-|x_n - x|^2 / (2 sigma^2)).
 
     Where the density hardly changes within sigma, sigma^2 sum_n w_n is the local
-    variance of `LocalDiagonalMetric` and `LocalFullMetric` in every direction. So rho
-    means the same in all three, and they differ where the data have a direction:
-    angles under this metric are those of the coordinates.
+    variance of the other two in every direction, so rho means the same in all three.
+    Angles under this metric are those of the coordinates.
 
     Parameters
     ----------
@@ -327,3 +320,98 @@ class DensityMetric(LocalMetric):
     @staticmethod
     def _arranged(sums: jax.Array, dim: int) -> jax.Array:
         return jnp.broadcast_to(sums, (*sums.shape[:-1], dim))
+
+
+class _AllData(NamedTuple):
+    """All data, padded with rows that are none.
+
+    Fields are NumPy arrays on the way in and JAX arrays inside.
+    """
+
+    rows: Any  # (n, D + 2): x, -|x|^2 / 2, 1
+    # (n, K) monomials of x, and in few dimensions (n, D K) those times each coordinate;
+    # zero for padding
+    columns: Any
+
+
+def _all_data(scaled: Array, factors: Factors) -> _AllData:
+    """The data (n, D) as a source of sums."""
+    n, dim = scaled.shape
+    ones = np.ones((n, 1))
+    rows = np.hstack([scaled, -0.5 * np.sum(scaled**2, axis=1, keepdims=True), ones])
+    monomials = ones
+    if factors != ((),):
+        i, j = np.transpose(factors)
+        monomials = np.hstack([ones, scaled, scaled[:, i] * scaled[:, j]])
+    if dim <= FEW_DIMENSIONS:
+        raised = scaled[:, :, None] * monomials[:, None]
+        monomials = np.hstack([monomials, raised.reshape(n, -1)])
+    room = ((0, -n % _PADDING), (0, 0))
+    return _AllData(np.pad(rows, room), np.pad(monomials, room))
+
+
+def _sums_over_data(points: jax.Array, source: _AllData, factors: Factors) -> jax.Array:
+    """Sums at points: (n, D) -> (n, F)."""
+    dim = points.shape[1]
+    if dim <= FEW_DIMENSIONS:
+        moments = _moments(points, source)
+    else:  # computing the weights again in the reverse pass keeps them out of memory
+        moments = jax.checkpoint(_raw)(points, source)
+    if factors == ((),):
+        return moments
+    zeroth, first, second = jnp.split(moments, [1, 1 + dim], axis=1)
+    i, j = np.transpose(factors)
+    x_i, x_j = points[:, i], points[:, j]
+    return second - x_i * first[:, j] - x_j * first[:, i] + x_i * x_j * zeroth
+
+
+def _weights(points: jax.Array, source: _AllData) -> jax.Array:
+    """Kernels between points and data, (n, N)."""
+    squares = jnp.sum(points**2, axis=1, keepdims=True)
+    augmented = [points, jnp.ones_like(squares), -0.5 * squares]
+    return jnp.exp(jnp.concatenate(augmented, axis=1) @ source.rows.T)
+
+
+def _raw(points: jax.Array, source: _AllData) -> jax.Array:
+    return _weights(points, source) @ source.columns
+
+
+# In few dimensions: one exponential for each pair of point and datum gives moments and
+# slopes, and theirs once more. As d w_n / dx = w_n (x_n - x), slopes are moments of one
+# order more, and come out of the same matrix product; automatic differentiation would
+# take one for each coordinate. Metrics are differentiated in the points only.
+
+
+@jax.custom_jvp
+def _moments(points: jax.Array, source: _AllData) -> jax.Array:
+    count = source.columns.shape[1] // (1 + points.shape[1])
+    return _weights(points, source) @ source.columns[:, :count]
+
+
+@_moments.defjvp
+def _moments_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    points, source = primals
+    n, dim = points.shape
+    found = _all_moments(points, source).reshape(n, 1 + dim, -1)
+    moments = found[:, 0]
+    return moments, along(
+        tangents[0], found[:, 1:] - points[:, :, None] * moments[:, None]
+    )
+
+
+@jax.custom_jvp
+def _all_moments(points: jax.Array, source: _AllData) -> jax.Array:
+    return _raw(points, source)
+
+
+@_all_moments.defjvp
+def _all_moments_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    points, source = primals
+    weights = _weights(points, source)
+    # Differences, not expanded: fourth moments about the origin would have lost their
+    # digits.
+    slopes = [
+        (weights * (source.rows[:, axis] - points[:, axis, None])) @ source.columns
+        for axis in range(points.shape[1])
+    ]
+    return weights @ source.columns, along(tangents[0], jnp.stack(slopes, axis=1))

@@ -1,20 +1,16 @@
 """Sums over data in the plane, tabulated: polynomials on parts of square cells.
 
 Sums of Gaussian kernels are smooth on the scale of sigma. On a square a quarter as wide
-a polynomial of degree 8 in both coordinates together is as good as any geodesic needs.
-It has 45 coefficients, and costs the same whatever the number of data.
-
-Relative to the largest sum within half a sigma, values are right to 1e-9, first
-derivatives in units of sigma to 1e-7, and second ones, which only Newton's method and
-Jacobi fields need, to 1e-5.
+a polynomial of degree 8 has 45 coefficients, and costs the same whatever the number of
+data. Relative to the largest sum within half a sigma, values are right to 1e-9, first
+derivatives in units of sigma to 1e-7, and second ones to 1e-5.
 
 The polynomials come from the sums at the nodes of cells, in time that hardly grows with
-the data. Seen from anywhere, the kernel is as smooth in a datum as it is in the point
-where the sum is wanted. So the data of a cell are replaced by charges at its Chebyshev
-nodes that have the same effect: each datum is shared out among them by the polynomials
-that interpolate. The kernel is a product over coordinates and depends on the offset of
-two cells only. So the charges are carried along x, to the nodes of all cells within
-reach, and what they add up to there along y: a matrix product for each offset.
+the data. The kernel is as smooth in a datum as in the point. So the data of a cell are
+replaced by charges at its Chebyshev nodes: each datum is shared out among them by the
+polynomials that interpolate. The kernel is a product over coordinates. So the charges
+are carried along x to the nodes of all cells within reach, and what they add up to
+there along y: a matrix product for each offset of two cells.
 """
 
 from __future__ import annotations
@@ -35,16 +31,13 @@ from land.metrics.tensors import along
 
 Array = NDArray[np.float64]
 Slots = NDArray[np.int32]
-# The coordinates whose offsets are multiplied, for each sum: see `land.metrics.sums`.
+# The coordinates whose offsets are multiplied, for each sum.
 Factors = tuple[tuple[int, ...], ...]
 
-# Cells are as wide as sigma. Parts of a cell along each axis, each with a polynomial of
-# so many terms; nodes along each axis of a cell that those come from. For a Gaussian
-# the error is about 2 (w / 4)^n / sqrt(n!) on a part of width w with n terms.
+# Cells are as wide as sigma. Parts of a cell along each axis, terms of the polynomials
+# there, and nodes of a cell along each axis. For a Gaussian the error is about
+# 2 (w / 4)^n / sqrt(n!) on a part of width w with n terms.
 _PARTS, _TERMS, _NODES = 4, 9, 16
-# Nodes of the charges along each axis: more, so that the error of the polynomials is
-# the one that remains.
-_SHARES = 20
 # Exponents of x and y in the polynomials.
 _POWERS = [(a, b) for a in range(_TERMS) for b in range(_TERMS - a)]
 # The table may have so many cells that are not empty (1.2 GB), and lie in a rectangle
@@ -75,24 +68,17 @@ class SumTable(NamedTuple):
 def cut_off(n: int, floor: float) -> float:
     """Distance beyond which data may be left out, everything in units of sigma.
 
-    With g(r) = (r^2 + 3)^2 exp(-r^2 / 2), a datum at distance r adds at most g(r) to a
-    local covariance in any direction, and to its first and second derivatives: their
-    terms are exp(-r^2 / 2) times r^2, r^3 + 2 r and r^4 + 5 r^2 + 2 at most, and less
-    for a sum of weights. Beyond r = 1, g decreases, so that without the data farther
-    than R each of the three is wrong by at most N g(R). As a `floor`, rho, is added to
-    the sums, the error relative to the local variance is less than `TOLERANCE` where
-
-        N g(R) = TOLERANCE floor.
-
-    The extent of the data does not matter: N bounds how many can be in the tail.
+    A datum at distance r > 1 adds at most g(r) = (r^2 + 3)^2 exp(-r^2 / 2) to a local
+    covariance and to its first and second derivatives. So without the data farther than
+    R each is wrong by at most n g(R), which relative to the `floor`, rho, is to be
+    `TOLERANCE`.
     """
     excess = np.log(n) - np.log(floor) - np.log(TOLERANCE)
     square = 1.0
     for _ in range(100):  # a contraction wherever it exceeds one
         square = max(1.0, 2.0 * excess + 4.0 * np.log(square + 3.0))
-    return float(
-        np.sqrt(min(square, -2.0 * np.log(np.finfo(float).smallest_subnormal)))
-    )
+    largest = -2.0 * np.log(np.finfo(float).smallest_subnormal)
+    return float(np.sqrt(min(square, largest)))
 
 
 def sum_table(scaled: Array, factors: Factors, floor: float) -> SumTable | None:
@@ -112,9 +98,8 @@ def sum_table(scaled: Array, factors: Factors, floor: float) -> SumTable | None:
     slots = cells_within(occupied, (margin, margin))
     if slots.max() > _MOST_CELLS:
         return None
-    nodes, _ = chebyshev_nodes(_NODES)
     powers = [(each.count(0), each.count(1)) for each in factors]
-    values = sums_at_nodes(places, slots, margin, nodes, powers)
+    values = sums_at_nodes(places, slots, margin, powers)
     least, most = _extremes(values)
     if np.any(most + floor > _MOST_CONTRAST * (least + floor)):
         return None
@@ -136,7 +121,7 @@ def _extremes(values: Array) -> tuple[Array, Array]:
 def _polynomials(values: Array) -> Array:
     """Coefficients (cells, parts, columns) from values (cells, nodes, nodes, sums)."""
     # From the nodes of a cell to Chebyshev coefficients on its parts, along an axis.
-    inside, to_series = chebyshev_nodes(_NODES)
+    inside, to_series = chebyshev_nodes()
     centers = (2.0 * np.arange(_PARTS) + 1.0) / _PARTS - 1.0
     places = centers[:, None] + inside / _PARTS
     to_places = chebyshev.chebvander(places, _NODES - 1) @ to_series
@@ -155,12 +140,11 @@ def _polynomials(values: Array) -> Array:
     return found.reshape(len(values), _PARTS**2, -1)
 
 
-def chebyshev_nodes(count: int) -> tuple[Array, Array]:
+def chebyshev_nodes() -> tuple[Array, Array]:
     """Nodes on [-1, 1], and the matrix from values there to coefficients."""
-    angles = np.pi * (np.arange(count) + 0.5) / count
-    transform = 2.0 / count * np.cos(np.outer(np.arange(count), angles))
-    transform[0] *= 0.5
-    return np.cos(angles), transform
+    nodes = chebyshev.chebpts1(_NODES)
+    series = chebyshev.chebvander(nodes, _NODES - 1)
+    return nodes, np.asarray(np.linalg.inv(series))
 
 
 def cells_with_data(places: Array, shape: tuple[int, ...]) -> Slots:
@@ -178,37 +162,23 @@ def cells_within(slots: Slots, reach: tuple[int, int]) -> Slots:
 
 
 def sums_at_nodes(
-    places: Array,
-    slots: Slots,
-    margin: int,
-    nodes: Array,
-    powers: list[tuple[int, int]],
+    places: Array, slots: Slots, margin: int, powers: list[tuple[int, int]]
 ) -> Array:
     """Sums at the nodes of all cells with a slot, (slots, x, y, sums).
 
-    Parameters
-    ----------
-    places : ndarray of shape (n, 2)
-        The data in units of the kernel's width, which is that of the cells too; the
-        grid's corner is at the origin.
-    slots : ndarray of shape (columns, rows)
-        `cells_within` reach of data, on a grid that contains all of them.
-    margin : int
-        How many cells away data are noticed.
-    nodes : ndarray of shape (n_nodes,)
-        Where they are on each axis of a cell, which reaches from -1 to 1.
-    powers : list of (int, int)
-        For each sum, the powers of the offsets in x and in y that the kernel is
-        multiplied by.
+    The data (n, 2) are in units of sigma, the width of a cell, from the grid's corner.
+    Slots (columns, rows) are `cells_within` reach of data, and `margin` says how many
+    cells away data are noticed. For each sum, `powers` has those of the offsets in x
+    and in y that the kernel is multiplied by.
     """
-    sources, _ = chebyshev_nodes(_SHARES)
+    nodes, _ = chebyshev_nodes()
     offsets = np.arange(-margin, margin + 1)[:, None, None]
-    distances = offsets + 0.5 * (sources[:, None] - nodes)
+    distances = offsets + 0.5 * (nodes[:, None] - nodes)
     kernel = np.exp(-0.5 * distances**2)
     starts = cells_with_data(places, slots.shape)
     halfway = cells_within(starts, (margin, 0))
     charges = _charges(places, starts)
-    found = np.empty((int(slots.max()) + 1, len(nodes), len(nodes), len(powers)))
+    found = np.empty((int(slots.max()) + 1, _NODES, _NODES, len(powers)))
     for in_x in {x for x, _ in powers}:
         across = _carried(charges, starts, halfway, 0, distances**in_x * kernel)
         across = np.ascontiguousarray(across.swapaxes(1, 2))
@@ -225,10 +195,10 @@ def _charges(places: Array, starts: Slots) -> Array:
     cells = starts[tuple(corners.astype(np.intp).T)]
     order = np.argsort(cells, kind="stable")
     inside = 2.0 * (places - corners)[order] - 1.0
-    _, transform = chebyshev_nodes(_SHARES)
-    shares = chebyshev.chebvander(inside, _SHARES - 1) @ transform
+    _, transform = chebyshev_nodes()
+    shares = chebyshev.chebvander(inside, _NODES - 1) @ transform
     firsts = np.searchsorted(cells[order], np.arange(1, starts.max() + 1))
-    charges = np.zeros((len(firsts) + 1, _SHARES, _SHARES))
+    charges = np.zeros((len(firsts) + 1, _NODES, _NODES))
     for charge, own in zip(charges[1:], np.split(shares, firsts[1:]), strict=True):
         charge[:] = own[:, 1].T @ own[:, 0]
     return charges

@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 # Up to this many dimensions matrices are small: they are eliminated all at once, sums
 # over data have closed derivatives (columns for D + 1 times as many moments), and the
@@ -78,13 +77,6 @@ def along(ways: jax.Array, slopes: jax.Array) -> jax.Array:
     ways = ways.reshape(*ways.shape, *(slopes.ndim - 2) * [1])
     terms = [ways[:, axis] * slopes[:, axis] for axis in range(ways.shape[1])]
     return sum(terms[1:], terms[0])
-
-
-def columns(array: jax.Array, places: NDArray[np.intp]) -> jax.Array:
-    """`array[..., places]` as a product with zeros and ones: gathering is slow."""
-    if places.tolist() == list(range(array.shape[-1])):
-        return array
-    return array @ np.eye(array.shape[-1])[:, places]
 
 
 @jax.custom_jvp
