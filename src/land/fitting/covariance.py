@@ -17,7 +17,6 @@ from land.density.nodes import Nodes, cholesky, log_terms
 Array = NDArray[np.float64]
 
 _MAX_ITER = 100
-_ARMIJO = 1e-4
 # Share of the way to the boundary of the positive definite matrices that a step may
 # take, and the ratio of eigenvalues at which it is said to be reached.
 _TO_BOUNDARY, _SINGULAR = 0.99, 1e-10
@@ -140,7 +139,7 @@ def solve_precision(
         while step > 1e-12:
             trial = entries + step * direction
             new = _model(trial, features, goal, base)
-            if new[0] <= value + _ARMIJO * step * slope:
+            if new[0] < value:
                 break
             step *= 0.5
         else:

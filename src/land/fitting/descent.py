@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from land.geodesics import LogMap, exp_map
 from land.metrics import Metric
@@ -37,11 +38,8 @@ class _Settings:
         Shares of the promised fall that tell which of the two it is.
     trials : int
         Steps that are tried from one mean.
-    inner_steps, inner_gain
-        Minimisation of the model ends after so many steps, or when the next one would
-        gain less than this share of what was gained.
-    armijo : float
-        Share of the fall that a slope promises which a step in the model must bring.
+    inner_gain : float
+        Minimisation of the model ends when a step gains less than this.
     outrun : float
         A search is given up if the leader is ahead by this many times the fall that
         its next step promises.
@@ -53,9 +51,7 @@ class _Settings:
     poor: float = 0.25
     good: float = 0.7
     trials: int = 5
-    inner_steps: int = 30
-    inner_gain: float = 1e-2
-    armijo: float = 1e-4
+    inner_gain: float = 1e-5
     outrun: float = 3.0
 
 
@@ -222,49 +218,30 @@ def _learn(objective: Objective, search: Search, spot: Spot) -> None:
 
 
 def _minimise(model: LocalModel, dim: int, radius: float) -> tuple[Array, float]:
-    """Minimum of a model within a radius by BFGS, and how far it lies below the origin.
+    """Minimum of a model within a box around the origin, and how far it lies below.
 
     Where the model cannot be evaluated its value is not a number.
     """
-    place = np.zeros(dim)
-    start, slope = value, gradient = model(place)
-    # A first step of one standard deviation at most.
-    hessian = max(1.0, float(np.linalg.norm(slope))) * np.eye(dim)
-    for _ in range(_SETTINGS.inner_steps):
-        step = _within(place, hessian, gradient, radius)
-        fall = -float(gradient @ step)
-        if not fall > _SETTINGS.inner_gain * max(start - value, 1e-12):
-            break
-        for _ in range(_SETTINGS.trials):
-            new, slope = model(place + step)
-            if new < value - _SETTINGS.armijo * fall:
-                break
-            step, fall = 0.4 * step, 0.4 * fall
-        else:
-            break
-        change = slope - gradient
-        if step @ change > 1e-10 * np.linalg.norm(step) * np.linalg.norm(change):
-            old = hessian @ step
-            hessian = hessian - np.outer(old, old) / (step @ old)
-            hessian = hessian + np.outer(change, change) / (step @ change)
-        place, value, gradient = place + step, new, slope
-    return place, start - value
+    origin = np.zeros(dim)
+    start, slope = model(origin)
+    # The first step is one standard deviation at most.
+    scale = max(1.0, float(np.linalg.norm(slope)))
 
+    def objective(place: Array) -> tuple[float, Array]:
+        value, gradient = model(place)
+        if not np.isfinite(value):
+            return np.inf, np.zeros(dim)
+        return (value - start) / scale, gradient / scale
 
-def _within(place: Array, hessian: Array, gradient: Array, radius: float) -> Array:
-    """The step to the minimum of a quadratic within a ball around the origin."""
-    values, axes = np.linalg.eigh(0.5 * (hessian + hessian.T))
-    values = np.maximum(values, 1e-8 * max(float(values[-1]), 1e-300))
-    slopes, damping = axes.T @ gradient, 0.0
-    while True:
-        step = -axes @ (slopes / (values + damping))
-        size = float(np.linalg.norm(place + step))
-        if size <= radius or damping > 1e8 * values[-1]:
-            break
-        damping = max(2.0 * damping, 1e-2 * float(values.mean()))
-    if size > radius:  # the ball's edge: along it, at most
-        step = (radius / size) * (place + step) - place
-    return np.asarray(step)
+    found = minimize(
+        objective,
+        origin,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=dim * [(-radius, radius)],
+        options={"ftol": _SETTINGS.inner_gain},
+    )
+    return found.x, -scale * min(float(found.fun), 0.0)
 
 
 def _try(objective: Objective, searches: Sequence[Search]) -> list[Spot | None]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Rows on which first candidates are ranked, and on which the better ones descend.
-_RANKED_ROWS, _SEARCH_ROWS, _ROWS_PER_DIMENSION = 100, 100, 10
+# Rows of the search for a start.
+_SEARCH_ROWS, _ROWS_PER_DIMENSION = 100, 10
 # Rows of samples of many data, for each component: the optimum of a sample is so near
 # that of all data that one or two steps there reach it.
-_SAMPLES, _MANY_ROWS = (2000, 50_000), 8000
+_SAMPLES = (2000, 50_000)
 # Relative error of geodesics: with it objectives are right to the default tolerance.
 _MAP_TOL = 1e-4
-# Both searches end with a tolerance of their own, geodesics are less accurate, and
+# The search ends with a tolerance of its own, geodesics are less accurate, and
 # constants leave out a tail: candidates differ by more.
 _SEARCH_TOL, _SEARCH_MAP_TOL, _SEARCH_TAIL = 5e-3, 1e-3, 1e-2
 
@@ -47,20 +47,16 @@ class Fidelity:
 def ladder(
     n_rows: int, n_components: int, dim: int, n_points: int, tol: float
 ) -> list[Fidelity]:
-    """Rungs for so many rows with weight: two searches, samples of many data, all."""
-    rungs = [
-        Fidelity(
-            n_rows=max(size, _ROWS_PER_DIMENSION * dim) * (n_components + 1) // 2,
-            n_points=n_points // 2,
-            tol=max(tol, _SEARCH_TOL),
-            map_tol=_SEARCH_MAP_TOL,
-            tail=_SEARCH_TAIL,
-        )
-        for size in (_RANKED_ROWS, _SEARCH_ROWS)
-    ]
+    """Rungs for so many rows with weight: the search, samples of many data, all."""
+    few = max(_SEARCH_ROWS, _ROWS_PER_DIMENSION * dim) * (n_components + 1) // 2
+    search = Fidelity(
+        n_rows=few,
+        n_points=n_points // 2,
+        tol=max(tol, _SEARCH_TOL),
+        map_tol=_SEARCH_MAP_TOL,
+        tail=_SEARCH_TAIL,
+    )
     fine = n_points, tol, min(_MAP_TOL, tol)
-    for size in _SAMPLES:
-        sample = size * n_components
-        if n_rows > max(_MANY_ROWS, 2 * sample):
-            rungs.append(Fidelity(sample, *fine))
-    return [*rungs, Fidelity(n_rows, *fine, stage="fit")]
+    samples = [size * n_components for size in _SAMPLES]
+    rungs = [Fidelity(size, *fine) for size in samples if 2 * size < n_rows]
+    return [search, *rungs, Fidelity(n_rows, *fine, stage="fit")]

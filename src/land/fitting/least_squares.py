@@ -50,7 +50,7 @@ def intrinsic_mean(
     mean, converged = start, False
     n_rows = int(np.sum(weights > 0.0))
     rungs = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, tol)
-    for rung in rungs[2:] if max_iter else rungs[-1:]:
+    for rung in rungs[1:] if max_iter else rungs[-1:]:
         # The mean tangent is to be short: its errors must be smaller.
         exact = replace(rung, map_tol=problem.tol)
         part, own, _ = problem.at(exact, weights, rng)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.nodes import cholesky
 from land.fitting.climb import climb
 from land.fitting.descent import Search, descend
 from land.fitting.estimate import Component, Estimate
@@ -17,16 +16,13 @@ from land.fitting.fidelity import Fidelity, ladder
 from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
 from land.fitting.profile import assemble, components_at, verify
-from land.fitting.starts import central_points
+from land.fitting.starts import central_rows
+from land.geodesics.graph import graph_distances
 
 Array = NDArray[np.float64]
 
-# Candidates that descend on the second rung; those that are then compared on all data,
-# if they are not farther behind than this.
-_CANDIDATES, _COMPARED, _BEHIND = 3, 2, 0.1
-_SEARCH_STEPS = 4
-# Means that are so near each other, in standard deviations, are the same.
-_SAME = 0.3
+# Candidates for the mean, and the steps by which they are compared.
+_CANDIDATES, _SEARCH_STEPS = 3, 4
 
 
 def fit_maximum_likelihood(
@@ -63,8 +59,8 @@ def fit_maximum_likelihood(
     model = climb(
         problem,
         weights,
-        rungs[2:],
-        lambda: _search(problem, weights, start, rungs[:2], rng),
+        rungs[1:],
+        lambda: _search(problem, weights, start, rungs[0], rng),
         _Descent,
         max_iter,
     )
@@ -75,20 +71,19 @@ def fit_maximum_likelihood(
 
 
 class _Descent:
-    """Candidates for one distribution on a rung of the ladder."""
+    """One distribution on a rung of the ladder."""
 
     def __init__(
         self, problem: FitProblem, weights: Array, state: dict[str, Any]
     ) -> None:
         self.problem, self.weights = problem, weights
         self.likelihood = Likelihood(problem)
-        means = [np.asarray(mean) for mean in state["means"]]
-        covariances = state["covariances"]
-        if covariances is not None:
-            covariances = [np.asarray(each) for each in covariances]
-        parts = components_at(problem, means, len(means) * [weights], covariances)
-        searches = self.likelihood.searches(parts, state["radii"])
-        self.search = min(searches, key=_cautious_objective)
+        mean, covariance = np.asarray(state["mean"]), state["covariance"]
+        (part,) = components_at(problem, [mean], [weights])
+        if covariance is not None:
+            part = replace(part, covariance=np.asarray(covariance))
+        radii = None if state["radius"] is None else [state["radius"]]
+        (self.search,) = self.likelihood.searches([part], radii)
         self.converged = False
 
     @property
@@ -119,71 +114,50 @@ class _Descent:
 
     def state(self) -> dict[str, Any]:
         """What it takes to go on."""
-        return _state([self.search])
+        return _state(self.search)
 
 
-def _state(searches: Sequence[Search]) -> dict[str, Any]:
-    return {
-        "means": [search.spot.mean for search in searches],
-        "covariances": [search.spot.covariance for search in searches],
-        "radii": [search.radius for search in searches],
-    }
+def _state(search: Search) -> dict[str, Any]:
+    spot = search.spot
+    return {"mean": spot.mean, "covariance": spot.covariance, "radius": search.radius}
 
 
 def _search(
     problem: FitProblem,
     weights: Array,
     start: Array | None,
-    rungs: Sequence[Fidelity],
+    rung: Fidelity,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Central points of a few data, and where they lead on the next rung.
+    """Central points of a few data, and where the best of them leads.
 
     A given start is where the fit starts, unless a baseline may spare it the fit.
     """
     if start is not None and problem.baseline is None:
-        return {"means": [start], "covariances": None, "radii": None}
-    ranking, descent = rungs
+        return {"mean": start, "covariance": None, "radius": None}
+    part, own, _ = problem.at(rung, weights, rng)
     if start is None:
-        part, own, _ = problem.at(ranking, weights, rng)
-        means = list(central_points(part.metric, part.data, own, _CANDIDATES))
+        distances = graph_distances(part.metric, part.data)
+        means = list(part.data[central_rows(distances, own, _CANDIDATES)])
     else:
         means = [start]
-    part, own, _ = problem.at(descent, weights, rng)
     likelihood = Likelihood(part)
     searches = likelihood.searches(components_at(part, means, len(means) * [own]))
     descend(
         likelihood,
         searches,
         _SEARCH_STEPS,
-        descent.tol,
+        rung.tol,
         lambda spot: part.record(spot.objective, [spot]),
     )
-    best = _leaders(searches)
-    part.check_gain(_cautious_objective(best[0]), own)
+    best = min(searches, key=_cautious_objective)
+    part.check_gain(_cautious_objective(best), own)
     return _state(best)
 
 
-def _leaders(searches: Sequence[Search]) -> list[Search]:
-    """The best searches, one in each place, none far behind.
-
-    A constant that is not known well may be too small: its error counts.
-    """
-    ranked = sorted(searches, key=_cautious_objective)
-    chosen: list[Search] = []
-    for search in ranked:
-        behind = _cautious_objective(search) - _cautious_objective(ranked[0])
-        if behind <= _BEHIND and not any(_same_place(search, one) for one in chosen):
-            chosen.append(search)
-    return chosen[:_COMPARED]
-
-
 def _cautious_objective(search: Search) -> float:
-    """The objective if the constant were larger by its standard error."""
+    """The objective if the constant were larger by its standard error.
+
+    A constant that is not known well may be too small.
+    """
     return float(search.spot.objective + search.spot.log_constant.stderr)
-
-
-def _same_place(one: Search, other: Search) -> bool:
-    factor = cholesky(other.spot.covariance)
-    shift = np.linalg.solve(factor, one.spot.mean - other.spot.mean)
-    return bool(np.linalg.norm(shift) < _SAME)

@@ -26,8 +26,9 @@ from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
 from land.fitting.profile import components_at, evaluate, profile, verify
 from land.fitting.single import FitSettings, fit_one
-from land.fitting.starts import Init, central_points
+from land.fitting.starts import Init, central_rows
 from land.geodesics import LogMap
+from land.geodesics.graph import graph_distances
 
 Array = NDArray[np.float64]
 
@@ -122,8 +123,8 @@ def fit_mixture(
     model = climb(
         problem,
         weights,
-        rungs[2:],
-        lambda: _search(problem, weights, guess, rungs[:2], rng),
+        rungs[1:],
+        lambda: _search(problem, weights, guess, rungs[0], rng),
         _Mixture.on,
         settings.max_iter,
     )
@@ -248,33 +249,25 @@ def _search(
     problem: FitProblem,
     weights: Array,
     guess: Array,
-    rungs: Sequence[Fidelity],
+    rung: Fidelity,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     """Where a first guess leads, on a rung of few data."""
-    ranking, descent = rungs
-    rough, own, rows = problem.at(descent, weights, rng)
+    rough, own, rows = problem.at(rung, weights, rng)
     shares = _component_weights(own, guess[rows])
-    means = [_first_mean(rough, share, ranking, rng) for share in shares]
+    distances = graph_distances(rough.metric, rough.data)
+    means = [rough.data[central_rows(distances, share, 1)[0]] for share in shares]
     searches = Likelihood(rough).searches(components_at(rough, means, shares))
     # Only within the clusters of the guess: few data are no place for EM, in which
     # components shrink to needles between them.
     for _ in range(_FIRST_STEPS):
-        advance(Likelihood(rough), searches, descent.tol)
+        advance(Likelihood(rough), searches, rung.tol)
     estimates = [search.spot for search in searches]
     radii = [search.radius for search in searches]
     model = _Mixture(rough, own, estimates, own @ guess[rows], radii)
     model.record()
     rough.check_gain(model.mixture.cautious_objective, own)
     return model.state()
-
-
-def _first_mean(
-    rough: FitProblem, weights: Array, ranking: Fidelity, rng: np.random.Generator
-) -> Array:
-    """The most central of a few data points as the mean of a component."""
-    part, own, _ = rough.at(ranking, weights, rng)
-    return np.asarray(central_points(part.metric, part.data, own, 1)[0])
 
 
 def least_squares_mixture(

@@ -56,22 +56,16 @@ _SETTINGS = _Settings()
 
 
 def components_at(
-    problem: FitProblem,
-    means: Sequence[Array],
-    weights: Sequence[Array],
-    covariances: Sequence[Array] | None = None,
+    problem: FitProblem, means: Sequence[Array], weights: Sequence[Array]
 ) -> list[Component]:
-    """Components at means; covariances are second moments if they are not known."""
-    logs = problem.log_maps(means)
-    if covariances is None:
-        pairs = zip(logs, weights, strict=True)
-        covariances = [second_moment(problem, log, own) for log, own in pairs]
-    return [
-        Component(mean=mean, covariance=covariance, weights=own, logs=log)
-        for mean, covariance, own, log in zip(
-            means, covariances, weights, logs, strict=True
+    """Components at means, with the second moments of the tangents there."""
+    components = []
+    for mean, own, logs in zip(means, weights, problem.log_maps(means), strict=True):
+        moment = second_moment(problem, logs, own)
+        components.append(
+            Component(mean=mean, covariance=moment, weights=own, logs=logs)
         )
-    ]
+    return components
 
 
 def evaluate(problem: FitProblem, components: Sequence[Component]) -> list[Estimate]:

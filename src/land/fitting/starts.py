@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from land.fitting.fidelity import ladder
 from land.fitting.problem import FitProblem
 from land.geodesics.graph import graph_distances
-from land.metrics import Metric
 
 Array = NDArray[np.float64]
 Init = Literal["least_squares", "random"]
@@ -25,12 +24,11 @@ Init = Literal["least_squares", "random"]
 _MOST_VARIANCE, _APART = 1.5, 0.7
 
 
-def central_points(metric: Metric, points: Array, weights: Array, count: int) -> Array:
-    """Points of small mean squared distance to the others, the most central first.
+def central_rows(distances: Array, weights: Array, count: int) -> list[int]:
+    """Rows of small mean squared distance to the others, the most central first.
 
     At most so many, far from each other.
     """
-    distances = graph_distances(metric, points)
     variances = distances**2 @ weights
     order = np.argsort(variances, kind="stable")
     best = variances[order[0]]
@@ -38,7 +36,7 @@ def central_points(metric: Metric, points: Array, weights: Array, count: int) ->
     for k in order[variances[order] <= _MOST_VARIANCE * best]:
         if np.all(distances[k, chosen] > _APART * np.sqrt(best)):
             chosen.append(int(k))
-    return points[chosen[:count]]
+    return chosen[:count]
 
 
 def first_mean(
@@ -53,4 +51,5 @@ def first_mean(
     n_rows = int(np.sum(weights > 0.0))
     ranking = ladder(n_rows, 1, problem.metric.dim, problem.points_on_the_way, 1.0)[0]
     part, own, _ = problem.at(ranking, weights, rng)
-    return np.asarray(central_points(part.metric, part.data, own, 1)[0])
+    (row,) = central_rows(graph_distances(part.metric, part.data), own, 1)
+    return np.asarray(part.data[row])
