@@ -37,6 +37,7 @@ CHOICES = {
     "covariance": ("full", "shared", "diag"),
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
+    "statistic": ("energy", "likelihood_ratio"),
 }
 # Between these the metric follows the data. In units of the distance between
 # neighbours, else an error; and of the extent of the data, else a warning.
