@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.csgraph import csgraph_from_dense, shortest_path
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import as_generator, check_count, check_points, check_positive
@@ -386,8 +386,9 @@ def _energy(metric: Metric, pooled: Array, n_jobs: int | None) -> Measure:
     """The energy distance for labels (P, N), one where a row is in the first sample."""
     distances = pairwise_distances(metric, pooled, tol=_DISTANCE_TOL, n_jobs=n_jobs)
     # A geodesic that was not found is replaced by a way through other rows.
-    known = np.where(np.isnan(distances), np.inf, distances)
-    distances = shortest_path(known, directed=False)
+    if np.isnan(distances).any():
+        known = csgraph_from_dense(distances, null_value=np.nan)
+        distances = shortest_path(known, directed=False)
     sums = distances.sum(axis=1)
 
     def measure(labels: Array) -> Array:
