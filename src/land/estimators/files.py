@@ -25,7 +25,8 @@ from land.estimators.archive import (
     require,
     write_archive,
 )
-from land.estimators.base import RiemannianEstimator
+from land.estimators.base import RiemannianEstimator, is_learned
+from land.estimators.classification import LANDClassifier
 from land.estimators.clustering import RiemannianKMeans
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import RiemannianDensity
@@ -62,11 +63,13 @@ FIELDS: dict[type[RiemannianEstimator], tuple[str, ...]] = {
         *("mean_", "components_", "n_components_"),
         *("explained_variance_", "explained_variance_ratio_"),
     ),
+    LANDClassifier: ("n_features_in_", "n_iter_", "priors_"),
 }
 _METRIC = ("metric.data", "metric.sigma", "metric.rho")
 # Attributes that have entries of their own in the header, and one that is not kept.
 _ELSEWHERE = (
     *("metric_", "sigma_", "rho_", "feature_names_in_", "history_", "health_"),
+    *("classes_", "distributions_"),
     "learning_",
 )
 # Parameters that mean nothing in another process.
@@ -82,6 +85,12 @@ def save(
 ) -> None:
     """Write a fitted model to a file, see `RiemannianEstimator.save`."""
     check_is_fitted(model)
+    header, arrays = _packed(model)
+    write_archive(path, header | {"extra": dict(extra or {})}, arrays)
+
+
+def _packed(model: RiemannianEstimator) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a model."""
     name = type(model).__name__
     words = f"model must be one of {', '.join(_CLASSES)} to be saved, got {name}"
     require(type(model) in FIELDS, words)
@@ -109,14 +118,32 @@ def save(
         "health": getattr(model, "health_", []),
         "metric": _pack_metric(model, arrays),
         "feature_names": getattr(model, "feature_names_in_", []),
-        "extra": dict(extra or {}),
     }
-    write_archive(path, header, arrays)
+    if isinstance(model, LANDClassifier):
+        header |= _pack_classes(model, arrays)
+    return header, arrays
+
+
+def _pack_classes(model: LANDClassifier, arrays: Arrays) -> dict[str, Any]:
+    """Entries of a classifier; arrays of its distributions are added to `arrays`."""
+    parts = []
+    for k, each in enumerate(model.distributions_):
+        header, own = _packed(each)
+        parts.append(header)
+        arrays |= {f"{k}.{name}": array for name, array in own.items()}
+    classes = model.classes_
+    return {
+        "classes": classes.tolist(),
+        "classes_dtype": "O" if classes.dtype == object else classes.dtype.str,
+        "parts": parts,
+    }
 
 
 def load(
     path: PathLike, *, metric: Metric | None = None
-) -> LAND | LANDMixture | RiemannianKMeans | GeodesicPCA | Standardized:
+) -> (
+    LAND | LANDMixture | RiemannianKMeans | GeodesicPCA | LANDClassifier | Standardized
+):
     """Read a model from a file that `save` has written.
 
     Nothing in the file is executed; damaged files are refused. A model of
@@ -165,7 +192,7 @@ def load_with_extra(
     """
     header, arrays = read_archive(path)
     try:
-        return _unpack(header, arrays, metric)
+        return _unpack(header, arrays, metric), dict(header["extra"])
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -175,7 +202,7 @@ def load_with_extra(
         ) from None
 
 
-def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, Any]]:
+def _unpack(header: dict, arrays: Arrays, given: Any) -> Any:
     kind = _kind(header)
     parameters = dict(header["parameters"])
     if kind is LANDMixture:
@@ -191,19 +218,36 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
             for step in header["history"]
         ]
         fitted["health_"] = header.get("health", [])  # which earlier files lack
-    metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
+    learned, own = header["metric"]["learned"], True
+    if kind is LANDClassifier:
+        metric = _unpack_classes(header, arrays, given, fitted)
+        own = parameters["covariance"] == "shared"
+    else:
+        metric = fitted["metric_"] = _metric(header["metric"], arrays, fitted, given)
     require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
-    if header["metric"]["learned"]:
+    if not learned:
+        parameters["metric"] = metric
+    elif own:
         for name in ("sigma", "rho"):
             fitted[f"{name}_"] = getattr(metric, name, math.inf)
-    else:
-        parameters["metric"] = metric
     if header["feature_names"]:
         fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
     model = kind(**parameters)
     for name, value in fitted.items():
         setattr(model, name, value)
-    return model, dict(header["extra"])
+    return model
+
+
+def _unpack_classes(header: dict, arrays: Arrays, given: Any, fitted: dict) -> Metric:
+    """Add the classes and their distributions to `fitted`; the metric of the first."""
+    parts = fitted["distributions_"] = []
+    for k, part in enumerate(header["parts"]):
+        start = f"{k}."
+        names = [name for name in arrays if name.startswith(start)]
+        own = {name.removeprefix(start): arrays.pop(name) for name in names}
+        parts.append(_unpack(part, own, given))
+    fitted["classes_"] = np.array(header["classes"], dtype=header["classes_dtype"])
+    return parts[0].metric_
 
 
 def _kind(header: dict[str, Any]) -> type[RiemannianEstimator]:
@@ -229,6 +273,8 @@ def _take(arrays: Arrays, names: Sequence[str]) -> list[np.ndarray]:
 
 def _pack_metric(model: RiemannianEstimator, arrays: Arrays) -> dict[str, Any]:
     """The metric's entry in the header; its arrays are added to `arrays`."""
+    if isinstance(model, LANDClassifier):  # its distributions have them
+        return {"kind": "parts", "learned": is_learned(model.metric), "table": False}
     metric: Any = model.metric_
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
     if type(metric) in KINDS.values():

@@ -301,7 +301,7 @@ def two_sample_test(
     null = measure(rng.permuted(np.tile(labels, (n_permutations, 1)), axis=1))
     (value,) = measure(labels[None])
     # Permutations that leave the samples as they are may differ by rounding.
-    above = np.sum(null >= value - 1e-9 * np.abs(null).max())
+    above = np.sum(null >= value - 1e-6 * np.abs(null).max())
     pvalue = float((1.0 + above) / (1.0 + n_permutations))
     return PermutationTest(float(value), pvalue, null)
 
