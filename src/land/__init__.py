@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from land import callbacks, datasets, metrics
+    from land import callbacks, datasets, inference, metrics
     from land.density import LogConstant, log_constant
     from land.estimators import (
         LAND,
@@ -61,6 +61,7 @@ __all__ = [
     "exp_map",
     "f_measure",
     "geodesic",
+    "inference",
     "load",
     "log_constant",
     "log_map",
@@ -71,7 +72,7 @@ __all__ = [
 
 _MODULES = (
     *("callbacks", "datasets", "density", "estimators", "fitting", "geodesics"),
-    *("metrics", "plotting"),
+    *("inference", "metrics", "plotting"),
 )
 # Not in __all__: they need matplotlib, which is optional.
 _FIGURES = ("plotting", "report")

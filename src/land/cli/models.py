@@ -16,6 +16,7 @@ import numpy as np
 from land.cli.console import CommandError, Console
 from land.cli.data import SHOWN, Data, listed, read_data
 from land.cli.tables import FIGURES, TABLES, check_output, text_table, write_table
+from land.estimators.classification import LANDClassifier
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import information_criteria
 from land.estimators.files import load_with_extra
@@ -121,8 +122,9 @@ def load_model(path: Path, console: Console) -> StoredModel:
     """Read a model file, of the command line or of Python."""
     console.say(f"reading {path}")
     model, extra = load_with_extra(path)
-    if isinstance(model, GeodesicPCA):
-        raise CommandError(f"{path} holds a GeodesicPCA, which is for Python only")
+    if isinstance(model, (GeodesicPCA, LANDClassifier)):
+        name = type(model).__name__
+        raise CommandError(f"{path} holds a {name}, which is for Python only")
     dim, label = model.n_features_in_, extra.get("label")
     numbered = [f"x{k + 1}" for k in range(dim)]
     columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))

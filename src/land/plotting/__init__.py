@@ -14,6 +14,7 @@ from land.plotting.components import (
     plot_view3d,
 )
 from land.plotting.fits import plot_history, plot_learning, plot_selection
+from land.plotting.inference import plot_mean_region
 from land.plotting.plane import (
     DensityGrid,
     density_grid,
@@ -34,6 +35,7 @@ __all__ = [
     "plot_grid",
     "plot_history",
     "plot_learning",
+    "plot_mean_region",
     "plot_means",
     "plot_metric",
     "plot_pairs",
