@@ -95,8 +95,8 @@ def _fitted(case: Case, name: str, seed: int, console: Console) -> Any:
         return model.fit(case.data[::2])
     model = land.LANDMixture(
         case.n_components,
-        case.sigma,
-        case.rho,
+        sigma=case.sigma,
+        rho=case.rho,
         method="ml" if name == "LAND" else "least_squares",
         n_samples=SAMPLES,
         random_state=seed,
