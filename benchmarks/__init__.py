@@ -9,6 +9,8 @@ To add one, write the module and put its name into `NAMES`.
 
 NAMES = (
     "comparison",
+    "classifiers",
+    "inference",
     "log",
     "exp",
     "constant",

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from land import callbacks, datasets, metrics
+    from land import callbacks, datasets, inference, metrics
     from land.density import *
     from land.estimators import *
     from land.geodesics import *
@@ -37,6 +37,7 @@ __all__ = [
     "exp_map",
     "f_measure",
     "geodesic",
+    "inference",
     "load",
     "log_constant",
     "log_map",
@@ -47,7 +48,7 @@ __all__ = [
 
 # Not in __all__: they need matplotlib, which is optional.
 _FIGURES = ("plotting", "report")
-_MODULES = ("callbacks", "datasets", "metrics", "plotting")
+_MODULES = ("callbacks", "datasets", "inference", "metrics", "plotting")
 # Where the functions and classes are, what is quickest to import first.
 _PACKAGES = ("geodesics", "density", "estimators")
 

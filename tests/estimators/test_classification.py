@@ -103,6 +103,49 @@ def test_one_covariance_for_all_has_one_metric():
     assert second.log_constant_ == pytest.approx(constant.value, abs=0.05)
 
 
+def check_file(model, X, path, **options):
+    """What is loaded predicts and draws as what was saved."""
+    model.save(path)
+    loaded = land.load(path, **options)
+    assert vars(loaded).keys() == vars(model).keys()
+    assert loaded.get_params().keys() == model.get_params().keys()
+    assert loaded.predict(X).dtype == model.predict(X).dtype
+    for name in ("predict", "predict_proba", "score_samples"):
+        expected = getattr(model, name)(X)
+        np.testing.assert_array_equal(getattr(loaded, name)(X), expected)
+    for mine, theirs in zip(loaded.sample(9, 3), model.sample(9, 3), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    return loaded
+
+
+def test_files_of_bent_classes(bent, tmp_path):
+    X, _ = land.datasets.make_two_moons(20, random_state=1)
+    loaded = check_file(bent, X, tmp_path / "model")
+    assert loaded.metric is None
+    assert loaded.distributions_[0].sigma_ == bent.distributions_[0].sigma_
+
+
+@pytest.mark.parametrize("covariance", ["full", "shared", "diag"])
+@pytest.mark.parametrize("kind", [str, object])
+def test_files_of_flat_classes(classes, covariance, kind, tmp_path):
+    X, y = classes
+    model = land.LANDClassifier(covariance, [0.2, 0.5, 0.3], metric=FLAT)
+    loaded = check_file(model.fit(X, y.astype(kind)), X, tmp_path / "model")
+    assert isinstance(loaded.metric, EuclideanMetric)
+
+
+def test_files_with_a_shared_or_a_given_metric(classes, tmp_path):
+    X, y = classes
+    options = {"n_samples": 100, "tol": 0.1, "random_state": 0}
+    smooth = land.LANDClassifier("shared", sigma=2.0, rho=50.0, **options).fit(X, y)
+    assert check_file(smooth, X[:5], tmp_path / "shared").sigma_ == 2.0
+    metric = land.metrics.FunctionMetric(lambda x: 1.0 + 0.0 * x, dim=2)
+    own = land.LANDClassifier(metric=metric, **options).fit(X, y)
+    check_file(own, X[:5], tmp_path / "own", metric=metric)
+    with pytest.raises(land.ModelFileError, match="its metric is a function"):
+        land.load(tmp_path / "own")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

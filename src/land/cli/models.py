@@ -21,6 +21,7 @@ from land.cli.tables import (
     text_table,
     write_table,
 )
+from land.estimators.classification import LANDClassifier
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import information_criteria
 from land.estimators.files import load_with_extra
@@ -119,8 +120,9 @@ def load_model(path: Path, console: Console) -> StoredModel:
     """Read a model file, of the command line or of Python."""
     console.say(f"reading {path}")
     model, extra = load_with_extra(path)
-    if isinstance(model, GeodesicPCA):
-        raise CommandError(f"{path} holds a GeodesicPCA, which is for Python only")
+    if isinstance(model, (GeodesicPCA, LANDClassifier)):
+        name = type(model).__name__
+        raise CommandError(f"{path} holds a {name}, which is for Python only")
     dim = model.n_features_in_
     numbered = [f"x{k + 1}" for k in range(dim)]
     columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))

@@ -39,6 +39,7 @@ CHOICES = {
     "covariance": ("full", "shared", "diag"),
     "measure": ("lebesgue", "riemannian"),
     "criterion": ("bic", "aic", "held_out"),
+    "statistic": ("energy", "likelihood_ratio"),
 }
 # The smallest values of counts.
 _COUNTS = {"max_iter": 1, "n_init": 1, "n_samples": 2}

@@ -62,6 +62,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         *("mean_", "components_", "n_components_"),
         *("explained_variance_", "explained_variance_ratio_"),
     ),
+    "LANDClassifier": ("n_features_in_", "n_iter_", "priors_"),
 }
 _METRIC = ("metric.data", "metric.sigma", "metric.rho")
 # Parameters that mean nothing in another process.
@@ -83,6 +84,12 @@ def _require(good: Any, otherwise: str) -> None:
 def save(model: Any, path: PathLike, extra: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model to a file, see `LAND.save`."""
     check_is_fitted(model)
+    header, arrays = _pack(model)
+    write_archive(path, header | {"extra": dict(extra or {})}, arrays)
+
+
+def _pack(model: Any) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a model."""
     name = type(model).__name__
     words = f"model must be one of {', '.join(FIELDS)} to be saved, got {name}"
     _require(name in FIELDS, words)
@@ -102,9 +109,25 @@ def save(model: Any, path: PathLike, extra: Mapping[str, Any] | None = None) -> 
         "health": getattr(model, "health_", []),
         "metric": _pack_metric(model, arrays),
         "feature_names": getattr(model, "feature_names_in_", []),
-        "extra": dict(extra or {}),
     }
-    write_archive(path, header, arrays)
+    if name == "LANDClassifier":
+        header |= _pack_classes(model, arrays)
+    return header, arrays
+
+
+def _pack_classes(model: Any, arrays: Arrays) -> dict[str, Any]:
+    """Entries of a classifier; arrays of its distributions are added to `arrays`."""
+    parts = []
+    for k, each in enumerate(model.distributions_):
+        header, own = _pack(each)
+        parts.append(header)
+        arrays |= {f"{k}.{name}": array for name, array in own.items()}
+    classes = model.classes_
+    return {
+        "classes": classes.tolist(),
+        "classes_dtype": "O" if classes.dtype == object else classes.dtype.str,
+        "parts": parts,
+    }
 
 
 def load(path: PathLike, *, metric: Metric | None = None) -> Any:
@@ -155,7 +178,7 @@ def load_with_extra(
     """
     header, arrays = read_archive(path)
     try:
-        return _unpack(header, arrays, metric)
+        return _unpack(header, arrays, metric), dict(header["extra"])
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -165,7 +188,7 @@ def load_with_extra(
         ) from None
 
 
-def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, Any]]:
+def _unpack(header: dict, arrays: Arrays, given: Any) -> Any:
     name = _check_header(header)
     parameters = dict(header["parameters"])
     if name == "LANDMixture":
@@ -181,16 +204,33 @@ def _unpack(header: dict, arrays: Arrays, given: Any) -> tuple[Any, dict[str, An
             for step in header["history"]
         ]
         model.health_ = header.get("health", [])  # which earlier files lack
-    metric = model.metric_ = _metric(header["metric"], arrays, model, given)
+    of_its_own = True
+    if name == "LANDClassifier":
+        metric = _unpack_classes(header, arrays, given, model)
+        of_its_own = model.covariance == "shared"
+    else:
+        metric = model.metric_ = _metric(header["metric"], arrays, model, given)
     _require(not arrays, f"it holds unexpected arrays: {sorted(arrays)}")
-    if header["metric"]["learned"]:
+    if not header["metric"]["learned"]:
+        model.metric = metric
+    elif of_its_own:
         model.sigma_ = getattr(metric, "sigma", math.inf)
         model.rho_ = getattr(metric, "rho", math.inf)
-    else:
-        model.metric = metric
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    return model, dict(header["extra"])
+    return model
+
+
+def _unpack_classes(header: dict, arrays: Arrays, given: Any, model: Any) -> Metric:
+    """Give a classifier its classes and distributions; the metric of the first."""
+    model.distributions_ = []
+    for k, part in enumerate(header["parts"]):
+        start = f"{k}."
+        names = [name for name in arrays if name.startswith(start)]
+        own = {name.removeprefix(start): arrays.pop(name) for name in names}
+        model.distributions_.append(_unpack(part, own, given))
+    model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
+    return model.distributions_[0].metric_
 
 
 def _check_header(header: dict[str, Any]) -> str:
@@ -216,6 +256,9 @@ def _take(arrays: Arrays, names: Sequence[str]) -> list[np.ndarray]:
 
 def _pack_metric(model: Any, arrays: Arrays) -> dict[str, Any]:
     """The metric's entry in the header; its arrays are added to `arrays`."""
+    if type(model).__name__ == "LANDClassifier":  # its distributions have them
+        given = isinstance(model.metric, Metric)
+        return {"kind": "parts", "learned": not given, "table": False}
     metric: Any = model.metric_
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
     if type(metric) in KINDS.values():

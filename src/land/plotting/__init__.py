@@ -16,6 +16,7 @@ from land.plotting.components import (
     plot_selection,
     plot_view3d,
 )
+from land.plotting.inference import plot_mean_region
 from land.plotting.plane import (
     DensityGrid,
     density_grid,
@@ -36,6 +37,7 @@ __all__ = [
     "plot_grid",
     "plot_history",
     "plot_learning",
+    "plot_mean_region",
     "plot_means",
     "plot_metric",
     "plot_pairs",
