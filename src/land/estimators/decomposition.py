@@ -43,7 +43,8 @@ class GeodesicPCA(
     n_components : int or None
         Number of components; None keeps all dimensions.
     sigma, rho, metric
-        The metric, see `LAND`. There is no comparison with the flat one.
+        The metric, see `LAND`. If automatic they are small, so that geodesics follow
+        curves all the way; there is no comparison with the flat metric.
     max_iter : int
         Largest number of steps.
     tol : float
@@ -140,6 +141,11 @@ class GeodesicPCA(
     def _parts(self) -> int:
         """Curves are to be followed all the way, as those of clusters."""
         return 2
+
+    @property
+    def _sharp(self) -> bool:
+        """Geodesics that cut corners reconstruct nothing."""
+        return True
 
     @property
     def _n_features_out(self) -> int:

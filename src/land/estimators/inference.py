@@ -28,9 +28,9 @@ Array = NDArray[np.float64]
 # A statistic of many labellings at once.
 Measure = Callable[[Array], Array]
 
-# Resampled fits that advance together, the steps they may take, the radius of the first
-# one in standard deviations, and the fall of the log likelihood below which they end.
-_TOGETHER, _STEPS, _RADIUS, _SHARE = 25, 20, 1.0, 1e-3
+# Resampled fits that advance together, the steps they may take, and the fall of the
+# log likelihood below which they end; the relative error of their geodesics.
+_TOGETHER, _STEPS, _SHARE, _MAP_TOL = 25, 20, 1e-3, 1e-4
 # Share of the pooled variance that is added to covariances: few rows may have none.
 _RIDGE = 1e-6
 # Relative error of distances: far below what the permutations leave open.
@@ -156,6 +156,7 @@ def bootstrap(
         covariance_type=COVARIANCE_TYPES[model.covariance_type],
         n_samples=model.n_samples,
         seed=int(rng.integers(2**31)),
+        tol=_MAP_TOL,
     )
     even = np.full(n, 1.0 / n)
     weights = rng.multinomial(n, even, size=n_boot) / n
@@ -204,7 +205,7 @@ def _refit(
     covers = None if spot.cover is None else count * [spot.cover]
     shared = count * [spot.logs], count * [spot.covariance], covers
     estimates = problem.profile(count * [spot.mean], own, *shared)
-    searches = likelihood.searches(estimates, own, count * [_RADIUS])
+    searches = likelihood.searches(estimates, own)
     _descend(likelihood, searches)
     means = np.stack([search.spot.mean for search in searches])
     root, _ = normal_frame(problem.metric, spot.mean)
