@@ -15,7 +15,7 @@ from land import plotting
 
 X = land.datasets.make_half_ellipse(80, random_state=0)
 model = land.LAND(n_samples=500, tol=1e-3, random_state=0).fit(X)
-found = land.inference.bootstrap(model, X, 100, random_state=0)
+found = land.inference.bootstrap(model, X, 60, random_state=0)
 
 rng = np.random.default_rng(1)
 angles = np.pi * rng.beta(2.0, 1.0, size=40)
@@ -24,9 +24,9 @@ other += 0.1 * rng.normal(size=other.shape)
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.2), layout="constrained")
 plotting.plot_data(X, axes[0], s=6)
-axes[0].plot(*found.means.T, ".", color="#56B4E9", markersize=3)
-plotting.plot_mean_region(found, axes[0], level=[0.5, 0.95])
-axes[0].set(title="mean: 50 % and 95 % regions, refits in blue")
+axes[0].plot(*found.means.T, "x", color="#0072B2", markersize=3)
+plotting.plot_mean_region(found, axes[0], level=[0.5, 0.95], linewidth=1)
+axes[0].set(title="regions of the mean: 50 % and 95 %")
 axes[1].scatter(*X[:40].T, s=8, color="#0072B2")
 axes[1].scatter(*other.T, s=8, color="#D55E00")
 axes[1].set(title="two samples", aspect="equal")
@@ -46,7 +46,7 @@ for statistic in ("energy", "likelihood_ratio"):
 # New points of the same curve, and points of a straight line, against the model:
 
 fresh = land.datasets.make_half_ellipse(40, random_state=1)
-line = np.stack([np.linspace(-2.5, 2.5, 40), np.full(40, 1.2)], axis=1)
+line = np.stack([np.linspace(-2.5, 2.5, 40), np.full(40, 0.2)], axis=1)
 for name, rows in {"same curve": fresh, "a line": line}.items():
     test = land.inference.goodness_of_fit(model, rows, n_draws=60, random_state=0)
     print(f"{name}: p = {test.pvalue:.3f}")

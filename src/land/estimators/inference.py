@@ -386,10 +386,10 @@ def _samples(X: ArrayLike, Y: ArrayLike) -> list[Array]:
 def _energy(metric: Metric, pooled: Array, n_jobs: int | None) -> Measure:
     """The energy distance for labels (P, N), one where a row is in the first sample."""
     distances = pairwise_distances(metric, pooled, tol=_DISTANCE_TOL, n_jobs=n_jobs)
-    # A geodesic that was not found is replaced by a way through other rows.
-    if np.isnan(distances).any():
-        known = csgraph_from_dense(distances, null_value=np.nan)
-        distances = shortest_path(known, directed=False)
+    # A geodesic that was not found, or is not the shortest one, is replaced by a way
+    # through other rows.
+    known = csgraph_from_dense(distances, null_value=np.nan)
+    distances = shortest_path(known, directed=False)
     sums = distances.sum(axis=1)
 
     def measure(labels: Array) -> Array:
