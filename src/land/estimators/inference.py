@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import csgraph_from_dense, shortest_path
+from scipy.stats import chi2, f
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import as_generator, check_count, check_points, check_positive
@@ -50,19 +51,23 @@ class Bootstrap:
         How far they are from the mean for the rows as they are, in normal coordinates.
     covariances : ndarray of shape (n_boot, D, D)
         In normal coordinates at their means.
+    n_rows : int
+        Number of rows of the data.
     """
 
     model: LAND
     means: Array
     offsets: Array
     covariances: Array
+    n_rows: int
 
     def mean_region(self, level: float = 0.95, n_points: int = 200) -> Array:
         """The border of the confidence region of the mean, in two dimensions.
 
         It is a closed curve (n_points, 2): Exp of an ellipse in normal coordinates
-        around the mean, whose shape is the covariance of the `offsets`, and which
-        contains a share `level` of them.
+        around the mean, whose shape is the covariance of the `offsets`. It contains a
+        share `level` of them, and is wider for few rows: by as much as Hotelling's T²
+        has larger quantiles than chi-squared.
         """
         if self.offsets.shape[1] != 2:
             raise ValueError(
@@ -100,8 +105,10 @@ class Bootstrap:
         return np.linalg.norm(whitened, axis=0)
 
     def _radius(self, level: float) -> float:
-        lengths = self._lengths(self.offsets)
-        return float(np.quantile(lengths, _check_level(level)))
+        level, dim = _check_level(level), self.offsets.shape[1]
+        free = max(self.n_rows - dim, 1)
+        few = dim * self.n_rows / free * f.ppf(level, dim, free) / chi2.ppf(level, dim)
+        return float(np.sqrt(few) * np.quantile(self._lengths(self.offsets), level))
 
 
 def bootstrap(
@@ -169,7 +176,7 @@ def bootstrap(
     each = zip(*(found[k] for k in range(len(parts))), strict=True)
     means, offsets, covariances = (np.concatenate(own) for own in each)
     kept = np.isfinite(offsets).all(axis=1)
-    return Bootstrap(model, means[kept], offsets[kept], covariances[kept])
+    return Bootstrap(model, means[kept], offsets[kept], covariances[kept], n)
 
 
 class _Precisely(Likelihood):
