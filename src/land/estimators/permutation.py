@@ -94,7 +94,7 @@ def two_sample_test(
     --------
     >>> import land
     >>> X = land.datasets.make_half_ellipse(12, random_state=0)
-    >>> Y = land.datasets.make_half_ellipse(12, random_state=1) + [2.0, 0.0]
+    >>> Y = land.datasets.make_half_ellipse(12, random_state=1) + [0.0, 4.0]
     >>> land.inference.two_sample_test(X, Y, random_state=0).pvalue < 0.05
     True
     """
