@@ -10,6 +10,7 @@ To add one, write the module and put its name into `NAMES`.
 NAMES = (
     "comparison",
     "classifiers",
+    "components",
     "inference",
     "log",
     "exp",

@@ -12,7 +12,12 @@ from benchmarks.common import machine, render_run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
-OWN_PAGES = {"comparison": ROOT / "docs" / "comparison.md"}
+OWN_PAGES = {
+    "comparison": ROOT / "docs" / "comparison.md",
+    **dict.fromkeys(
+        ("classifiers", "components", "inference"), ROOT / "docs" / "methods.md"
+    ),
+}
 # Tables begin after this line of a page, each benchmark under a heading.
 BELOW = "<!-- Below: written by `python -m benchmarks --store`; edits are lost. -->\n"
 _SECTION = re.compile(r"^## `(\w+)`\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)

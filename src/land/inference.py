@@ -5,10 +5,9 @@
 are from a fitted model; both are permutation tests with exact levels.
 """
 
-from land.estimators.inference import (
-    Bootstrap,
+from land.estimators.bootstrap import Bootstrap, bootstrap
+from land.estimators.permutation import (
     PermutationTest,
-    bootstrap,
     goodness_of_fit,
     two_sample_test,
 )

@@ -47,7 +47,7 @@ FLAT = [
     FlatLAND(**QUICK),
     FlatMixture(2, **QUICK),
     FlatKMeans(2, max_iter=2),
-    FlatPCA(1),
+    FlatPCA(1, rho=1.0),
     FlatClassifier(covariance="diag"),
 ]
 

@@ -55,6 +55,29 @@ def test_one_component_follows_a_curve(arc, curve):
     assert error(curve) < 0.25 * error(PCA(1).fit(arc))
 
 
+def test_one_component_follows_an_s():
+    """Its ends come near its middle: a smooth metric cuts the corners."""
+    X, new = (
+        land.datasets.make_s_curve(150, random_state=k)[:, [0, 2]] for k in (0, 1)
+    )
+    model = land.GeodesicPCA(1, random_state=0).fit(X)
+    missed = new - model.inverse_transform(model.transform(new))
+    straight = PCA(1).fit(X)
+    rest = new - straight.inverse_transform(straight.transform(new))
+    assert np.mean(missed**2) < 0.15 * np.mean(rest**2)
+
+
+def test_a_cloud_keeps_the_flat_metric(cloud, tmp_path):
+    found, truth = land.GeodesicPCA(1, random_state=0).fit(cloud), PCA(1).fit(cloud)
+    assert isinstance(found.metric_, EuclideanMetric)
+    assert found.sigma_ == found.rho_ == np.inf
+    np.testing.assert_allclose(found.components_, truth.components_, atol=1e-6)
+    found.save(tmp_path / "cloud")
+    assert land.load(tmp_path / "cloud").sigma_ == np.inf
+    bent = land.GeodesicPCA(1, sigma=1.0, random_state=0).fit(cloud)
+    assert bent.sigma_ == 1.0
+
+
 def test_names_and_files(arc, curve, tmp_path):
     assert curve.get_feature_names_out().tolist() == ["geodesicpca0"]
     curve.save(tmp_path / "curve.land")

@@ -38,13 +38,17 @@ def test_flat_regions_are_ellipses_with_their_share(flat, resampled):
     shape = resampled.offsets.T @ resampled.offsets / 200
     radii = np.einsum("ni,ij,nj->n", offsets, np.linalg.inv(shape), offsets)
     np.testing.assert_allclose(radii, radii[0])
-    # Nearly the chi-squared ellipse of the covariance of a mean.
-    assert radii[0] == pytest.approx(stats.chi2(2).ppf(0.9), rel=0.2)
+    # Nearly the ellipse of Hotelling's T² for 60 rows.
+    hotelling = 2 * 60 / 58 * stats.f(2, 58).ppf(0.9)
+    assert radii[0] == pytest.approx(hotelling, rel=0.2)
     np.testing.assert_allclose(shape, flat.covariance_ / 60, rtol=0.25, atol=2e-3)
     inside = flat.mean_ + 0.99 * offsets
     assert resampled.contains(inside, 0.9).all()
     assert not resampled.contains(flat.mean_ + 1.01 * offsets, 0.9).any()
-    assert np.mean(resampled.contains(resampled.means, 0.9)) == pytest.approx(0.9)
+    wider = hotelling / stats.chi2(2).ppf(0.9)
+    offsets = resampled.offsets
+    lengths = np.einsum("ni,ij,nj->n", offsets, np.linalg.inv(shape), offsets)
+    assert np.mean(wider * lengths <= radii[0]) == pytest.approx(0.9)
     low, high = resampled.covariance_interval(0.9)
     assert np.all(low < flat.covariance_)
     assert np.all(flat.covariance_ < high)

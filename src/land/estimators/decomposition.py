@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -11,17 +13,31 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from land._device import device
 from land._validation import check_count, check_points
-from land.estimators.base import RiemannianEstimator, warn_unless_converged
+from land.estimators.base import (
+    RiemannianEstimator,
+    is_learned,
+    warn_unless_converged,
+)
 from land.estimators.scoring import (
     arrivals_from,
     in_chunks,
     tangents_at,
     warn_about_points,
 )
-from land.fitting import fit_principal, normal_frame
+from land.fitting import Principal, fit_principal, normal_frame
+from land.metrics import KINDS, EuclideanMetric, Metric
+from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
+
+# The sharp metric has this share of the sharp rho of mixtures: one component has to
+# follow an S all the way.
+_SHARPER = 1.0 / 3.0
+# Share of the flat metric's error that a curved one must reach: by chance its error of
+# the data that it was learned from is less by a few per cent.
+_WORTHWHILE = 0.9
 
 
 @dataclass(eq=False, repr=False)
@@ -45,8 +61,12 @@ class GeodesicPCA(
         Number of components; None keeps all dimensions.
     tol : float
         Stop when a step lowers the squared error by a smaller share than this.
-    sigma, rho, metric, max_iter, random_state, n_jobs
-        See `LAND`. There is no comparison with the flat metric.
+    sigma, rho, metric
+        See `LAND`. If sigma and rho are both automatic, a smooth metric, a sharp one
+        and the flat one are compared, and the one with the smallest squared error of
+        the data is kept.
+    max_iter, random_state, n_jobs
+        See `LAND`.
 
     Attributes
     ----------
@@ -88,7 +108,18 @@ class GeodesicPCA(
             raise ValueError(
                 f"n_components={count} must not exceed the number of columns, {dim}"
             )
-        found = fit_principal(problem, weights, count, self.max_iter, self.tol, rng)
+        limits = self.max_iter, self.tol
+        found = fit_principal(problem, weights, count, *limits, rng)
+        if self._compares_metrics and count < dim:
+            error = _error(self.metric_, problem.data, found)
+            for metric, *sizes in self._candidates(problem.data):
+                own = replace(problem, metric=metric)
+                other = fit_principal(own, weights, count, *limits, rng)
+                share = _WORTHWHILE if metric.is_flat else 1.0
+                missed = share * _error(metric, problem.data, other)
+                if missed < error:
+                    error, found, self.metric_ = missed, other, metric
+                    self.sigma_, self.rho_ = sizes
         self.mean_ = found.mean
         self.components_ = found.components
         self.explained_variance_ = found.variances * n / (n - 1)
@@ -132,5 +163,38 @@ class GeodesicPCA(
         return 2
 
     @property
+    def _compares_metrics(self) -> bool:
+        automatic = self.sigma == "auto" and self.rho == "auto"
+        return automatic and is_learned(self.metric)
+
+    def _candidates(self, data: Array) -> Iterator[tuple[Metric, float, float]]:
+        """Other metrics that may suit the data better, with their sigma and rho.
+
+        A sharp one, whose geodesics follow curves that come near each other, and the
+        noise as well; and the flat one.
+        """
+        kind = KINDS[self.metric or "diagonal"]
+        sigma = automatic_sigma(data, self._parts, sharp=True)
+        rho = automatic_rho(data, sigma, self._parts, kind=kind, sharp=True)
+        sharp = kind(data, sigma, _SHARPER * rho)
+        if len(data) > device().few_tabulated:
+            sharp = sharp.tabulated()
+        yield sharp, sigma, _SHARPER * rho
+        yield EuclideanMetric(data.shape[1]), math.inf, math.inf
+
+    @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def _error(metric: Metric, data: Array, found: Principal) -> float:
+    """Mean squared error of the data as the components describe them.
+
+    Data that no geodesic reaches are described by the mean.
+    """
+    root, inverse = normal_frame(metric, found.mean)
+    coordinates = tangents_at(data, metric, found.mean) @ root @ found.components.T
+    tangents = np.nan_to_num(coordinates) @ found.components @ inverse
+    again = arrivals_from(tangents, metric, found.mean)
+    again = np.where(np.isfinite(again), again, found.mean)
+    return float(np.mean(np.sum((data - again) ** 2, axis=1)))
