@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Two targets may want the same environment: pip must not run twice in it at once.
 .NOTPARALLEL:
 
-.PHONY: help demo test test-all lint check-format check-code check-types check-layers \
+.PHONY: help demo test test-all fuzz lint check-format check-code check-types check-layers \
 	format docs picture bench dist clean
 
 help: ## List the targets
@@ -30,6 +30,11 @@ test: lint ## Run everything that must pass: lint, types, layers, tests
 
 test-all: lint ## Run the long experiments and the tests of clusters as well
 	$(BIN)/python -m pytest -m "" $(PYTEST_ARGS)
+
+MINUTES ?= 1
+fuzz: $(VENV)/.dev ## Damage model files and tables for MINUTES each
+	$(BIN)/python tests/fuzz.py files --minutes $(MINUTES)
+	$(BIN)/python tests/fuzz.py tables --minutes $(MINUTES)
 
 lint: check-format check-code check-types check-layers ## Check format, code, types and import layers
 
