@@ -69,7 +69,7 @@ def test_objective_falls_from_a_poor_start(arc):
 
 
 def test_verbose_reports_on_standard_error(cloud, capsys):
-    settings = {"metric": EuclideanMetric(2)} | FAST
+    settings = {"sigma": 1.5, "rho": 1.0} | FAST
     model = land.LAND(verbose=1, **settings).fit(cloud)
     told = capsys.readouterr()
     assert told.out == ""

@@ -59,7 +59,7 @@ def fit_maximum_likelihood(
     model = climb(
         problem,
         weights,
-        rungs[1:],
+        rungs[-1:] if problem.is_flat else rungs[1:],
         lambda: _search(problem, weights, start, rungs[0], rng),
         _Descent,
         max_iter,
