@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import KDTree
-from sklearn.cluster import SpectralClustering
 from sklearn.mixture import GaussianMixture
 
 from land.estimators.base import check_init, check_parts
 from land.estimators.density import LEFT_OUT, RiemannianDensity
+from land.estimators.first_clusters import first_clusters
 from land.estimators.health import Outcome, attempt
 from land.estimators.scoring import (
     Component,
@@ -34,15 +33,10 @@ from land.fitting import (
     spread_centers,
 )
 from land.fitting.estimate import Work
-from land.geodesics.graph import graph_distances
-from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
-_INITS = ("spectral", "gmm", "least_squares", "random")
-# Rows of a spectral clustering, whose time grows with their square, and the neighbour
-# whose distance is the scale of a row.
-_SPECTRAL_ROWS, _OWN_SCALE = 500, 7
+_INITS = ("auto", "gmm", "least_squares", "random")
 # Starts of a Gaussian mixture, the best of which counts: they take milliseconds.
 _GAUSSIAN_STARTS = 3
 # Steps and tolerance of k-means for first clusters, which need not be accurate.
@@ -67,10 +61,11 @@ class LANDMixture(RiemannianDensity):
     method : {"ml", "least_squares"}
         Maximum likelihood by EM, or the least-squares baseline: Riemannian k-means,
         empirical covariances and their constants.
-    init : {"spectral", "gmm", "least_squares", "random"} or array_like of shape (K, D)
-        First clusters: of a spectral clustering, by distances along the graph of the
-        data; of a Gaussian mixture; of Riemannian k-means; of random rows, or of given
-        means, to the nearest of which, along geodesics, each row belongs.
+    init : {"auto", "gmm", "least_squares", "random"} or array_like of shape (K, D)
+        First clusters: the best of several clusterings that follow curves, each tried
+        in a few steps; those of a Gaussian mixture; of Riemannian k-means; of random
+        rows, or of given means, to the nearest of which, along geodesics, each row
+        belongs.
     n_init : int
         Number of fits with different randomness; the best one is kept.
     n_samples, max_iter, tol, random_state, verbose, callback
@@ -102,7 +97,7 @@ class LANDMixture(RiemannianDensity):
 
     n_components: int = 1
     _: KW_ONLY
-    init: Any = "spectral"
+    init: Any = "auto"
     n_init: int = 1
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
@@ -186,34 +181,36 @@ class MixtureRun:
             parts = list(found.centers), found.logs, found.labels
             return least_squares_mixture(problem, weights, *parts), found.converged
         if self.n_components > 1:
-            first = self._responsibilities(rng)
-            return fit_mixture(problem, weights, first, settings, rng)
+            guesses = self._guesses(rng)
+            return fit_mixture(problem, weights, guesses, settings, rng)
         start: Any = "random" if self._word == "random" else "least_squares"
         if self._word == "given":
             start = self.init[0]
         return fit_single(problem, weights, start, settings, rng)
 
-    def _responsibilities(self, rng: np.random.Generator) -> Array:
-        """First responsibilities, (N, K)."""
-        data, count = self.problem.data, self.n_components
-        if self._word == "spectral" and count < len(data) and not self.problem.is_flat:
-            return _spectral_clusters(self.problem.metric, data, count)
-        if self._word in ("spectral", "gmm"):  # in flat space it is the model
-            return self._gaussian_mixture(rng).predict_proba(data)
+    def _guesses(self, rng: np.random.Generator) -> list[Array]:
+        """First responsibilities to choose from, (N, K) each."""
+        problem, count = self.problem, self.n_components
+        data, ridge = problem.data, problem.ridge
+        if self._word == "auto" and count < len(data) and not problem.is_flat:
+            seed = int(rng.integers(2**31))
+            return first_clusters(problem.metric, data, count, ridge, seed)
+        if self._word in ("auto", "gmm"):  # in flat space it is the model
+            return [self._gaussian_mixture(rng).predict_proba(data)]
         centers = self._means(rng)
         if self._word == "least_squares":
-            found = fit_kmeans(self.problem, self.weights, centers, *_FIRST_KMEANS)
-            return np.eye(count)[found.labels]
-        logs = self.problem.log_maps(list(centers))
+            found = fit_kmeans(problem, self.weights, centers, *_FIRST_KMEANS)
+            return [np.eye(count)[found.labels]]
+        logs = problem.log_maps(list(centers))
         lengths = np.stack([np.nan_to_num(log.lengths, nan=np.inf) for log in logs])
-        return np.eye(count)[np.argmin(lengths, axis=0)]
+        return [np.eye(count)[np.argmin(lengths, axis=0)]]
 
     def _means(self, rng: np.random.Generator) -> Array:
         """First means, (K, D)."""
         data, count = self.problem.data, self.n_components
         if self._word == "given":
             return self.init
-        if self._word in ("spectral", "gmm"):
+        if self._word in ("auto", "gmm"):
             labels = self._gaussian_mixture(rng).predict(data)
             members = [data[labels == k] for k in range(count)]
             return np.stack([_medoid(own, data, rng) for own in members])
@@ -271,30 +268,6 @@ def _best_of(outcomes: list[Outcome]) -> Outcome:
     work = sum((outcome.work for outcome in outcomes), Work())
     interrupted = any(outcome.interrupted for outcome in outcomes)
     return replace(best, work=work, interrupted=interrupted)
-
-
-def _spectral_clusters(metric: Metric, data: Array, count: int) -> Array:
-    """Responsibilities (N, count), zero or one, of a spectral clustering.
-
-    Affinities are those of Zelnik-Manor and Perona (2004), of distances along the graph
-    of the data: each row has a scale of its own, the distance to its 7th neighbour.
-    """
-    rows = np.random.default_rng(0).permutation(len(data))[:_SPECTRAL_ROWS]
-    known = data[np.sort(rows)]
-    distances = graph_distances(metric, known)
-    scales = np.sort(distances, axis=1)[:, min(_OWN_SCALE, len(known) - 1)]
-    # Equal rows have no scale, and none between them is needed.
-    scales = np.maximum(scales, max(1e-12 * distances.max(), 1e-300))
-    relative = distances / scales
-    affinities = np.exp(-relative * relative.T)
-    spectral = SpectralClustering(
-        count, affinity="precomputed", assign_labels="cluster_qr", random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a graph in several parts is fine
-        labels = spectral.fit_predict(affinities)
-    _, nearest = KDTree(known).query(data)
-    return np.asarray(np.eye(count)[labels[nearest]])
 
 
 def _medoid(members: Array, data: Array, rng: np.random.Generator) -> Array:

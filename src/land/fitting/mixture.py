@@ -37,8 +37,9 @@ _FEWEST_DATA = 1.0
 # Rounds of responsibilities and covariances between steps of the means, which end when
 # one of them gains less than this share of the tolerance.
 _SETTLING_STEPS, _SETTLED = 30, 0.1
-# Steps of the means within the clusters of a first guess.
-_FIRST_STEPS = 3
+# Steps of the means within the clusters of a first guess, and steps of EM after which
+# guesses are compared: on two moons the best one is ahead after one or two.
+_FIRST_STEPS, _TRIAL_STEPS = 3, 2
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def fit_single(
 def fit_mixture(
     problem: FitProblem,
     weights: Array,
-    guess: Array,
+    guesses: Sequence[Array],
     settings: FitSettings,
     rng: np.random.Generator,
 ) -> tuple[MixtureEstimate, bool]:
@@ -106,8 +107,8 @@ def fit_mixture(
         Data, metric and numerical settings.
     weights : ndarray of shape (N,)
         Weights of the data, which sum to one.
-    guess : ndarray of shape (N, K)
-        First guess of the responsibilities; rows sum to one.
+    guesses : sequence of ndarray of shape (N, K)
+        First guesses of the responsibilities, to choose from; rows sum to one.
     settings
         How to fit.
     rng
@@ -117,14 +118,14 @@ def fit_mixture(
     -------
     The mixture, and whether the stopping rule was met.
     """
-    n_rows, count = int(np.sum(weights > 0.0)), guess.shape[1]
+    n_rows, count = int(np.sum(weights > 0.0)), guesses[0].shape[1]
     n_points = problem.points_on_the_way
     rungs = ladder(n_rows, count, problem.metric.dim, n_points, settings.tol)
     model = climb(
         problem,
         weights,
         rungs[1:],
-        lambda: _search(problem, weights, guess, rungs[0], rng),
+        lambda: _search(problem, weights, guesses, rungs, rng),
         _Mixture.on,
         settings.max_iter,
     )
@@ -248,26 +249,52 @@ class _Mixture:
 def _search(
     problem: FitProblem,
     weights: Array,
-    guess: Array,
-    rung: Fidelity,
+    guesses: Sequence[Array],
+    rungs: Sequence[Fidelity],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Where a first guess leads, on a rung of few data."""
+    """Where the best of the first guesses leads.
+
+    What they lead to is compared on the rung on which the fit goes on: a few data do
+    not tell which of two is better.
+    """
+    states = _first_states(problem, weights, guesses, rungs[0], rng)
+    if len(states) == 1:
+        return states[0]
+    part, own, _ = problem.at(rungs[1], weights, rng)
+    part = replace(part, stage="search", history=[])
+    models = [_Mixture.on(part, own, state) for state in states]
+    for model in models:
+        model.descend(_TRIAL_STEPS, rungs[0].tol)
+    return min(models, key=lambda model: model.mixture.cautious_objective).state()
+
+
+def _first_states(
+    problem: FitProblem,
+    weights: Array,
+    guesses: Sequence[Array],
+    rung: Fidelity,
+    rng: np.random.Generator,
+) -> list[dict[str, Any]]:
+    """Mixtures within the clusters of the guesses, on a rung of few data."""
     rough, own, rows = problem.at(rung, weights, rng)
-    shares = _component_weights(own, guess[rows])
     distances = graph_distances(rough.metric, rough.data)
+    shares = [s for guess in guesses for s in _component_weights(own, guess[rows])]
     means = [rough.data[central_rows(distances, share, 1)[0]] for share in shares]
     searches = Likelihood(rough).searches(components_at(rough, means, shares))
-    # Only within the clusters of the guess: few data are no place for EM, in which
-    # components shrink to needles between them.
+    # Only within the clusters: few data are no place for EM, in which components shrink
+    # to needles between them.
     for _ in range(_FIRST_STEPS):
         advance(Likelihood(rough), searches, rung.tol)
-    estimates = [search.spot for search in searches]
-    radii = [search.radius for search in searches]
-    model = _Mixture(rough, own, estimates, own @ guess[rows], radii)
-    model.record()
-    rough.check_gain(model.mixture.cautious_objective, own)
-    return model.state()
+    models = []
+    for guess in guesses:
+        mine, searches = searches[: guess.shape[1]], searches[guess.shape[1] :]
+        estimates, radii = [s.spot for s in mine], [s.radius for s in mine]
+        models.append(_Mixture(rough, own, estimates, own @ guess[rows], radii))
+    best = min(models, key=lambda model: model.mixture.cautious_objective)
+    best.record()
+    rough.check_gain(best.mixture.cautious_objective, own)
+    return [model.state() for model in models]
 
 
 def least_squares_mixture(
