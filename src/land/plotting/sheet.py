@@ -25,7 +25,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Points of a curve, or along an axis, that make lines look smooth.
 SMOOTH = 240
 # Share of the data's extent around them, so that contours are not cut off.
-_MARGIN = 0.15
+MARGIN = 0.15
 _FONTS: Any = {"pdf.fonttype": 42}  # text stays text
 _FONTS |= dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 8)
 LEGEND: Any = {"loc": "outside lower center", "ncols": 4, "frameon": False}
@@ -81,7 +81,7 @@ def region(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
         return check_limits(limits, metric.dim)
     if metric.landmarks is not None:
         low, high = metric.landmarks.min(axis=0), metric.landmarks.max(axis=0)
-        margin = _MARGIN * (high - low).max()
+        margin = MARGIN * (high - low).max()
         return np.stack([low - margin, high + margin], axis=1)
     shown = np.array([ax.get_xlim(), ax.get_ylim()])[: metric.dim].T
     corners = list(shown) if ax.has_data() else []
