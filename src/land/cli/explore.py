@@ -116,7 +116,7 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError as error:
             return _refused(HTTPStatus.BAD_REQUEST, str(error))
         except SupersededError:
-            return _refused(HTTPStatus.CONFLICT, "superseded")
+            return HTTPStatus.OK, encoded({"superseded": True})
         except Exception as error:  # the server goes on
             return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, describe(error))
 
