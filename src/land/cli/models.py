@@ -235,7 +235,7 @@ def plot(options: argparse.Namespace, console: Console) -> int:
     stored = load_model(options.model, console)
     kind = options.kind or ("density" if len(stored.columns) <= 2 else "pairs")
     with console.working(f"drawing {kind}"):
-        from land.plotting.page import View, model_figure, save_figure
+        from land.plotting.figures import View, model_figure, save_figure
 
         parts = stored.scaled.center_, stored.scaled.scale_
         view = View(stored.model, stored.columns, *parts)
