@@ -9,13 +9,14 @@ import threading
 from http.client import HTTPConnection
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import land
 from land.cli.console import Console
 from land.cli.explore import Server
 from land.cli.models import load_model
-from land.plotting.explore import SupersededError
+from land.plotting.explore import Explorer, SupersededError
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +208,18 @@ def test_a_later_question_takes_the_place_of_a_fit(explorer, state):
         explorer.stop()
     thread.join()
     assert len(found) == 1
+
+
+def test_names_of_columns_are_no_news(arc_points, tmp_path, recwarn):
+    """A model of a data frame is asked about arrays."""
+    frame = pd.DataFrame(arc_points, columns=["length", "width"])
+    model = land.LAND(sigma=0.5, method="least_squares", n_samples=200).fit(frame)
+    model.save(tmp_path / "named.land")
+    stored = load_model(tmp_path / "named.land", Console(quiet=True))
+    explorer = Explorer(stored.scaled, stored.columns)
+    explorer.state()
+    assert explorer.point(0.0, 1.5)["cluster"] == 0
+    assert [str(each.message) for each in recwarn] == []
 
 
 def test_which_models_cannot_be_explored(fails, one_file, tmp_path):

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import check_points
 from land.estimators.files import replacing
 from land.estimators.held_out import LEAST_ROWS, Comparison, compare, mean_and_error
-from land.estimators.standardized import parts_of
+from land.estimators.standardized import nameless, parts_of
 from land.metrics import EuclideanMetric
 from land.plotting.components import plot_learning
 from land.plotting.figures import (
@@ -132,7 +132,9 @@ def report(
             f"and {len(numbers)}"
         )
     center = getattr(model, "center_", np.zeros(dim))
-    view = View(inner, columns, center, getattr(model, "scale_", np.ones(dim)))
+    view = View(
+        nameless(inner), columns, center, getattr(model, "scale_", np.ones(dim))
+    )
     comparison = compare(model, X, random_state, say)
     body = [
         *_data_section(X, columns, notes),

@@ -15,13 +15,12 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
+from land.estimators.drawing import COLORS as COLORS
 from land.estimators.standardized import Parts, parts_of
 from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito's colours, safe for the colour-blind; yellow is too faint for lines.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Points of a curve, or along an axis, that make lines look smooth.
 SMOOTH = 240
 # Share of the data's extent around them, so that contours are not cut off.
@@ -59,6 +58,16 @@ def parts_in(model: Any, dim: int | None = None) -> Parts:
     parts = parts_of(model)
     check_dimensions(parts.means.shape[1], dim)
     return parts
+
+
+def name_axes(ax: Axes, source: Any) -> None:
+    """Name axes without a name after the columns of a data frame, or of a model's."""
+    names = getattr(source, "columns", getattr(source, "feature_names_in_", None))
+    if names is None:
+        return
+    for axis, name in zip((ax.xaxis, ax.yaxis), names, strict=False):
+        if not axis.get_label_text():
+            axis.set_label_text(str(name), parse_math=False)  # "$" is a dollar
 
 
 def check_dimensions(found: int, expected: int | None) -> None:
