@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 .NOTPARALLEL:
 
 .PHONY: help demo test test-all fuzz lint check-format check-code check-types check-layers \
-	format docs picture bench dist clean
+	format docs notebook picture bench dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' \
@@ -61,6 +61,9 @@ docs: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 docs: export OPENBLAS_NUM_THREADS ?= 1
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+notebook: $(VENV)/.dev ## Write the notebook of the tutorial anew
+	$(BIN)/python docs/notebook.py
 
 picture: docs ## Renew the picture of the README, from the gallery
 	cp docs/generated/gallery/images/sphx_glr_half_ellipse_001_2_00x.png \

@@ -10,7 +10,7 @@ import pytest
 
 import land
 from land.cli import demo
-from land.plotting.page import View, model_figure
+from land.plotting.figures import View, model_figure
 
 SIGNATURES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 

@@ -1,6 +1,7 @@
 """Files of data: all kinds, headers or none, and what people put into them."""
 
 import io
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -255,11 +256,24 @@ def test_what_is_wrong_is_left_out_when_asked(choose):
     assert warned == ["left out 1 of 4 rows: values are missing"]
 
 
-@pytest.mark.parametrize(
-    "content", ["a;b\n1,5;2\n2,5;3\n", 'a,b\n"1,002.93",2\n"7",3\n']
-)
-def test_options_for_other_signs_are_named(choose, content):
-    with pytest.raises(CommandError, match="--decimal , is for 1,5 and --thousands ,"):
+OTHER_SIGNS = {
+    "decimals": ("a;b\n1,5;2\n2,5;3\n", "--decimal , reads 1,5 as 1.5)"),
+    "small": ("a;b\n0,125;2\n0,250;3\n", "--decimal , reads 1,5 as 1.5)"),
+    # Never --decimal: it would read 5.38.
+    "groups": ('a,b\n"5,380",2\n"7",3\n', "--thousands , reads 5,380 as 5380)"),
+    "both": ('a,b\n"1,002.93",2\n"7",3\n', "--thousands , reads 5,380 as 5380)"),
+    "points": ("a;b\n1.002,93;2\n4.226,93;3\n", "--decimal , --thousands . reads"),
+    "blanks": ("a,b\n1 002,2\n7,3\n", "--thousands space reads 1 002 as 1002)"),
+    "neither": ("a,b\n1x,2\n7,3\n", "or out with --exclude)"),
+    "dates": ("a,b\n2020-01-31,2\n2020-02-01,3\n", "column 'a' holds dates, '2020"),
+    "European dates": ("a,b\n31.1.20,2\n1.2.20,3\n", "holds dates, '31.1.20'"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_SIGNS)
+def test_options_for_other_signs_are_named(choose, case):
+    content, expected = OTHER_SIGNS[case]
+    with pytest.raises(CommandError, match=re.escape(expected)):
         choose(content)
 
 

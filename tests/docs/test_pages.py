@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,22 @@ def test_gallery_lists_every_script():
         re.findall(r"\(gallery/(\w+\.py)\)", (DOCS / "gallery.md").read_text())
     )
     assert listed == {each.name for each in (DOCS / "gallery").glob("*.py")}
+
+
+def test_the_notebook_is_that_of_the_tutorial():
+    """Its cells run with the page's code blocks, see test_code_blocks.py."""
+    path = DOCS / "notebook.py"
+    spec = spec_from_file_location("notebook", path)
+    made = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    expected = made.notebook((DOCS / "tutorial.md").read_text())
+    assert (DOCS / "tutorial.ipynb").read_text() == expected, "run make notebook"
+    cells = json.loads(expected)["cells"]
+    code = [each["source"] for each in cells if each["cell_type"] == "code"]
+    text = (DOCS / "tutorial.md").read_text()
+    assert len(code) == len(re.findall(r"^```(?:python|sh)$", text, re.MULTILINE)) > 10
+    assert "model.fit(X)" in code[0]
+    assert any(each.startswith("%%sh\nland fit") for each in code)
 
 
 def test_ways_of_a_datum_name_files_and_are_short():

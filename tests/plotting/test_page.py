@@ -1,5 +1,6 @@
 """The page of a model: it is whole, it is safe, and its sentence is right."""
 
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -71,7 +72,8 @@ def test_the_page_is_whole_and_needs_nothing_else(page):
 
 def test_names_and_notes_are_escaped(page):
     found = Page(page)
-    assert not {"script", "b"} & set(found.tags)
+    assert found.tags.count("script") == 1  # the page's own
+    assert "b" not in found.tags
     assert found.words.count("<script>alert(1)</script>") >= 3
     assert "<b>note</b>" in found.words
 
@@ -82,6 +84,33 @@ def test_points_say_which_row_they_are(page, arc, mixture):
         component, share = shares[row].argmax(), shares[row].max()
         text = f"row {row + 101}, component {component}, probability {share:.2f}"
         assert f"<title>{text}</title>" in page
+
+
+def test_each_point_has_a_geodesic_from_its_mean(page, arc, mixture):
+    group, points = (
+        page.partition(f'<g id="f1-{name}">')[2].partition("<g id=")[0]
+        for name in ("geodesics", "points")
+    )
+    ways = [
+        re.findall(r"-?[\d.]+ -?[\d.]+", d) for d in re.findall(' d="([^"]*)"', group)
+    ]
+    ends = [[tuple(map(float, way[k].split())) for k in (0, -1)] for way in ways]
+    places = re.findall(r'x="(-?[\d.]+)" y="(-?[\d.]+)"', points)
+    assert len(ends) == len(places) == 40
+    owners = mixture.predict(arc)
+    assert f'data-owners="{" ".join(map(str, owners))}"' in page
+    for k in (0, 1):  # those of a component begin together
+        begins = np.array([start for start, _ in ends])[owners == k]
+        assert np.ptp(begins, axis=0).max() < 1e-3
+    arrivals = np.array([end for _, end in ends])
+    np.testing.assert_allclose(arrivals, np.array(places, float), atol=1e-3)
+
+
+def test_components_can_be_chosen_in_table_and_legend(page):
+    for k in (0, 1):
+        assert page.count(f'data-component="{k}"') == 2
+        assert f'id="f1-curves-{k}"' in page
+    assert 'data-component="2"' not in page
 
 
 @pytest.mark.parametrize("dim", [1, 3])

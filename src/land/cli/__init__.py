@@ -233,6 +233,16 @@ def _plot(parser: Any) -> None:
     _add(parser, "--grid", "points of the density along each axis", default=60)
 
 
+def _explore(parser: Any) -> None:
+    """Show a model of two columns live: drag a point, see its geodesics follow.
+
+    A page in the browser, at an address that only this machine answers, and only to
+    those who know it: it holds a random word. Ctrl-C ends it, with exit code 0.
+    """
+    _info(parser)
+    _add(parser, "--port", "of the address; 0 is any that is free", default=0)
+
+
 def _select(parser: Any) -> None:
     """Choose the number of components, and sigma, by BIC, AIC or held-out rows.
 
@@ -278,6 +288,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "plot": ("land.cli.models", _plot),
     "select": ("land.cli.fit", _select),
     "report": ("land.cli.fit", _report),
+    "explore": ("land.cli.explore", _explore),
     "info": ("land.cli.models", _info),
     "reproduce": ("reproduction.command", _reproduce),  # which only a checkout has
 }

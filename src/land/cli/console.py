@@ -84,7 +84,7 @@ class Console:
     def result(self, text: str, data: dict[str, Any]) -> None:
         """The result, for people or, if they asked for JSON, for programs."""
         if self.json:
-            text = json.dumps(_plain(data | {"warnings": self.warnings}), default=str)
+            text = json.dumps(plain(data | {"warnings": self.warnings}), default=str)
         print(text)
 
     @contextlib.contextmanager
@@ -146,14 +146,14 @@ def describe(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}: {text}; --traceback shows more"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Anything a command reports, as JSON has it; NaN and infinity are null."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

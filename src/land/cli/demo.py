@@ -17,7 +17,7 @@ import land
 from land import plotting
 from land.cli.console import Console
 from land.cli.tables import text_table, write_table
-from land.plotting.page import save_figure
+from land.plotting.figures import save_figure
 from land.plotting.sheet import COLORS, LEGEND, sheet
 
 # Rows for each component, effort for constants and points along the axes of a figure:

@@ -151,7 +151,7 @@ def _read(options: Any, console: Console) -> tuple[StoredModel, Data]:
 def score(options: argparse.Namespace, console: Console) -> int:
     """Log densities of rows."""
     stored, data = _read(options, console)
-    _need_density(stored)
+    need_density(stored)
     with console.working(f"scoring {len(data.X)} rows"):
         values = stored.scaled.score_samples(data.X)
     n, total = len(values), float(values.sum())
@@ -191,7 +191,7 @@ def sample(options: argparse.Namespace, console: Console) -> int:
     """Draw points."""
     check_output(options.output, TABLES)
     stored = load_model(options.model, console)
-    _need_density(stored)
+    need_density(stored)
     with console.working(f"drawing {options.number} points"):
         points, components = stored.scaled.sample(options.number, options.seed)
     columns = dict(zip(stored.columns, points.T, strict=True))
@@ -222,7 +222,8 @@ def _deliver(
     return 0
 
 
-def _need_density(stored: StoredModel) -> None:
+def need_density(stored: StoredModel) -> None:
+    """Refuse a model that has no density."""
     if not hasattr(stored.model, "score_samples"):
         name = type(stored.model).__name__
         raise CommandError(f"a {name} has clusters but no density; fit a LAND")
@@ -234,7 +235,7 @@ def plot(options: argparse.Namespace, console: Console) -> int:
     stored = load_model(options.model, console)
     kind = options.kind or ("density" if len(stored.columns) <= 2 else "pairs")
     with console.working(f"drawing {kind}"):
-        from land.plotting.page import View, model_figure, save_figure
+        from land.plotting.figures import View, model_figure, save_figure
 
         parts = stored.scaled.center_, stored.scaled.scale_
         view = View(stored.model, stored.columns, *parts)

@@ -30,6 +30,25 @@ _MISSING = ["?", "-", "."]
 _DELIMITERS = (",", ";", "\t", "|")
 # Names of columns that a line has room for.
 _SHOWN = 6
+# Forms of cells that are numbers for people, and what to do if a column has no others.
+# With groups of three digits, a comma is not taken for a decimal sign.
+_DATE = r"\d{4}-\d\d?-\d\d?.*|\d\d?([./-])\d\d?\1\d{2,4}.*"
+_FORMS = {
+    _DATE: ("dates", "; or write them as numbers, such as days since the first one"),
+    r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?": (
+        "text",
+        "; --thousands , reads 5,380 as 5380",
+    ),
+    r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?": (
+        "text",
+        "; --decimal , --thousands . reads 1.002,93 as 1002.93",
+    ),
+    r"[-+]?\d{1,3}( \d{3})+([.,]\d+)?": (
+        "text",
+        "; --thousands space reads 1 002 as 1002",
+    ),
+    r"[-+]?\d*,\d+": ("text", "; --decimal , reads 1,5 as 1.5"),
+}
 # Ratio of spreads above which the narrower column hardly counts in distances.
 _UNEQUAL = 20.0
 
@@ -341,13 +360,14 @@ def _text_problem(column: pd.Series, options: Any, ignorable: bool) -> str:
     plain = words.str.replace(options.decimal, ".")
     numbers = pd.to_numeric(plain, errors="coerce")
     odd = words[numbers.isna()]
-    row, text = next((odd if len(odd) else words).items())
+    odd = odd if len(odd) else words
+    row, text = next(odd.items())
+    forms = (each for each in _FORMS.items() if odd.str.fullmatch(each[0]).all())
+    (_, (kind, hint)) = next(forms, ("", ("text", "")))
     remedy = "correct it, or choose other columns"
     if ignorable:
         remedy = f"keep it aside with --labels {name!r}, or out with --exclude"
-    if re.match(r"[-+]?\d", text):
-        remedy += "; --decimal , is for 1,5 and --thousands , for 1,002.93"
-    return f"column {name!r} holds text, {text[:40]!r} in row {row} ({remedy})"
+    return f"column {name!r} holds {kind}, {text[:40]!r} in row {row} ({remedy}{hint})"
 
 
 def _warn(numbers: pd.DataFrame, options: Any, console: Console) -> None:

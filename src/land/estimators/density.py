@@ -33,6 +33,7 @@ from land.estimators.base import (
     is_learned,
 )
 from land.estimators.callbacks import heard
+from land.estimators.drawing import DrawnMixin
 from land.estimators.health import WORTHWHILE, Outcome, attempt, findings
 from land.estimators.held_out import learn
 from land.estimators.scoring import (
@@ -67,7 +68,7 @@ def information_criteria(
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RiemannianDensity(DensityMixin, RiemannianEstimator):
+class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
     """Base of the distributions.
 
     Subclasses have three methods: `_run` fits with one metric, `_store` sets the fitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -53,6 +54,14 @@ def parts_of(model: Any) -> Parts:
             stored = stored.reshape(count, 1, -1) * np.eye(dim)
         stored = np.broadcast_to(stored, (count, dim, dim))
     return Parts(weights, means, stored)
+
+
+def nameless(model: Any) -> Any:
+    """The model for arrays: one that was fitted to a data frame would warn of them."""
+    if hasattr(model, "feature_names_in_"):
+        model = copy(model)
+        del model.feature_names_in_
+    return model
 
 
 def _has(name: str) -> Callable[[Method], Method]:
@@ -110,7 +119,7 @@ class Standardized(BaseEstimator):
     def around(cls, model: Any, center: ArrayLike, scale: ArrayLike) -> Self:
         """A fitted model of columns that were standardised by hand."""
         made = cls(model)
-        made.estimator_, dim = model, model.n_features_in_
+        made.estimator_, dim = nameless(model), model.n_features_in_
         made.n_features_in_ = dim
         made.center_ = check_points("center", center, dim, ndim=1)
         made.scale_ = check_points("scale", scale, dim, ndim=1)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from land._validation import check_count, check_points
 from land.estimators.selection import SIGNS
+from land.estimators.standardized import nameless
 from land.geodesics import exp_map, log_map
 from land.metrics import Metric
 from land.plotting.sheet import (
@@ -29,6 +30,7 @@ from land.plotting.sheet import (
     component_colors,
     component_legend,
     metric_of,
+    name_axes,
     parts_in,
     styled,
 )
@@ -47,6 +49,7 @@ def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
     look: Any = {"edgecolors": "white", "s": 60, "zorder": 3}
     look = styled(style, color=component_colors(len(means)), **look)
     artist = ax.scatter(*means.T, **look)
+    name_axes(ax, model)
     ax.set_aspect("equal")
     return artist
 
@@ -75,6 +78,7 @@ def plot_covariance(
             label = f"component {k}" if radius == radii[0] else None
             look = styled(style, color=color)
             artists += ax.plot(*curve.T, **{"label": label} | look)
+    name_axes(ax, model)
     ax.set_aspect("equal")
     return artists
 
@@ -95,7 +99,7 @@ def plot_responsibilities(
     colors = component_colors(len(parts.means))
     shares = np.ones((len(data), 1))
     if len(colors) > 1:
-        shares = np.asarray(model.predict_proba(data))
+        shares = np.asarray(nameless(model).predict_proba(data))
     mixed = np.clip(shares @ to_rgba_array(colors), 0.0, 1.0)
     ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=2)
     rows, owners = np.nonzero(shares >= _FAINTEST)
@@ -110,6 +114,8 @@ def plot_responsibilities(
         look = styled(style, colors=strokes, linewidths=0.8)
         artists.append(LineCollection(list(logs.curves[own]), **look))
         ax.add_collection(artists[-1])
+    name_axes(ax, X)
+    name_axes(ax, model)
     ax.autoscale_view()
     ax.set_aspect("equal")
     return artists
@@ -140,7 +146,7 @@ def plot_pairs(
     dimensions : sequence of int, optional
         Which dimensions to show, eight at most; by default all.
     names : sequence of str, optional
-        Names of all D dimensions.
+        Names of all D dimensions, by default those of a data frame or of the model.
     n_std, **style
         Standard deviations of the ellipses; style of `Axes.scatter` for the points.
     """
@@ -150,7 +156,7 @@ def plot_pairs(
         raise ValueError(
             f"dimensions must be 2 to {MOST_SHOWN} of {dim} columns, got {len(shown)}"
         )
-    labels = [f"dimension {d + 1}" for d in range(dim)] if names is None else names
+    labels = _names(model, X, dim) if names is None else [str(name) for name in names]
     if len(labels) != dim:
         raise ValueError(f"names must have {dim} entries, got {len(labels)}")
     pairs = list(combinations(shown, 2))
@@ -164,7 +170,8 @@ def plot_pairs(
     clusters = _clusters(model, points)
     for ax, pair in zip(panels, pairs, strict=True):
         _draw(ax, model, points, clusters, list(pair), n_std, {"s": 7} | style)
-        ax.set(xlabel=labels[pair[0]], ylabel=labels[pair[1]])
+        ax.set_xlabel(labels[pair[0]], parse_math=False)
+        ax.set_ylabel(labels[pair[1]], parse_math=False)
     component_legend(figure, model, n_std)
     return panels
 
@@ -191,8 +198,18 @@ def plot_view3d(
         raise ValueError('ax must be made with projection="3d"')
     clusters = _clusters(model, points)
     _draw(ax, model, points, clusters, shown, n_std, {"s": 10} | style)
+    names = _names(model, X, points.shape[1])
+    for axis, d in zip((ax.xaxis, ax.yaxis, ax.zaxis), shown, strict=True):
+        axis.set_label_text(names[d], parse_math=False)
     component_legend(ax.figure, model, n_std)
     return ax
+
+
+def _names(model: Any, X: Any, dim: int) -> list[str]:
+    """Names of the columns: those of the model, of a data frame, or numbers."""
+    numbered = [f"dimension {d + 1}" for d in range(dim)]
+    names = getattr(model, "feature_names_in_", getattr(X, "columns", numbered))
+    return [str(name) for name in names]
 
 
 def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
@@ -232,7 +249,9 @@ def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Array, list]:
 
 def _clusters(model: Any, points: Array) -> np.ndarray:
     """The component that each point belongs to."""
-    predict = getattr(model, "predict", lambda rows: np.zeros(len(rows), dtype=int))
+    predict = getattr(
+        nameless(model), "predict", lambda rows: np.zeros(len(rows), dtype=int)
+    )
     return np.asarray(predict(points))
 
 

@@ -1,7 +1,4 @@
-"""Whole figures of a model in the units of its data, and a page of them for a report.
-
-The page is one HTML file that needs no network.
-"""
+"""A page about a model: one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from html import escape
 from importlib.metadata import version
+from importlib.resources import files
 from io import StringIO
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,217 +23,43 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import check_points
 from land.estimators.files import replacing
 from land.estimators.held_out import LEAST_ROWS, Comparison, compare, mean_and_error
-from land.estimators.standardized import parts_of
+from land.estimators.standardized import nameless, parts_of
 from land.metrics import EuclideanMetric
-from land.plotting.components import (
-    MOST_SHOWN,
-    plot_covariance,
-    plot_history,
-    plot_learning,
-    plot_means,
-    plot_pairs,
-    plot_responsibilities,
-    plot_view3d,
+from land.plotting.components import plot_learning
+from land.plotting.figures import (
+    MOST_PAIRED,
+    View,
+    live_figure,
+    model_figure,
+    pairs_figure,
+    samples_figure,
+    single_figure,
 )
-from land.plotting.plane import plot_data, plot_density, plot_metric
-from land.plotting.sheet import (
-    COLORS,
-    LEGEND,
-    Array,
-    check_dimensions,
-    component_legend,
-    sheet,
-)
+from land.plotting.sheet import Array, component_colors
 
-# Ratio of extents from which a figure to scale would be a thin line.
-_MOST_UNEQUAL = 8.0
 # Points of a figure at most: more make the file large, and hide each other.
 _MOST_POINTS = 500
-# Columns at most that the page draws in pairs.
-_SHOWN = 3
+# Points of width from which a figure is not to be shrunk to the width of a phone.
+_BROAD = 500.0
 _PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>
-:root {{ color-scheme: light dark; --soft: #8882; --line: #8888; }}
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 50rem; margin: 0 auto;
-  padding: 1rem; }}
-h1, pre {{ overflow-wrap: anywhere; }}
-h2 {{ margin-top: 2rem; border-bottom: 1px solid var(--line); }}
-.verdict {{ background: var(--soft); border-left: .3rem solid #0072B2;
-  padding: .8rem 1rem; font-size: 1.1rem; }}
-.wide {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2rem .9rem .2rem 0; text-align: left; vertical-align: top; }}
-thead th {{ border-bottom: 1px solid var(--line); }}
-figure {{ margin: 1rem 0; break-inside: avoid; }}
-figure svg {{ background: #fff; width: 100%; height: auto; max-height: 40rem; }}
-figcaption, .note {{ font-size: .9rem; opacity: .85; }}
-pre {{ background: var(--soft); padding: .6rem; white-space: pre-wrap; }}
-@media print {{ body {{ max-width: none; }} figure svg {{ max-height: 12cm; }} }}
-</style></head>
-<body>
-<h1>{title}</h1><p class="verdict">{verdict}</p>
-{body}
-</body></html>
-"""
+_LEGEND = (
+    '<button type="button" data-component="{0}" aria-pressed="false">'
+    '<span class="swatch" style="background:{1}"></span> component {0}</button>'
+)
 
 
-class View(NamedTuple):
-    """A model in the columns and units of its data.
+class Figure(NamedTuple):
+    """A figure of the page, and what draws it.
 
-    Its coordinates are ``(x - center) / scale`` for a row x of the data.
+    That of a live one marks points with the words of `hover`, one for each of them, and
+    has a legend of the components; `owners` are the components of the points.
     """
 
-    model: Any
-    columns: Sequence[str]
-    center: Array
-    scale: Array
-
-
-# Figures.
-
-
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format of the file's name."""
-    with replacing(path) as stream:
-        figure.savefig(stream, format=path.suffix[1:], dpi=200, bbox_inches="tight")
-
-
-def model_figure(view: View, kind: str, grid: int = 60, points: Any = None) -> Any:
-    """The figure of a kind, see `land plot`, with points in the model's coordinates.
-
-    By default those that the metric was learned from. A ValueError if the model has no
-    figure of this kind.
-    """
-    model, dim = view.model, len(view.columns)
-    points = model.metric_.landmarks if points is None else points
-    if kind == "history":
-        return _single_figure(plot_history, model)
-    if points is None and (kind != "density" or dim > 2):
-        raise ValueError(
-            "the model's space is flat, so its file has no data to draw; use --kind "
-            "density for two columns, --kind history, or land.plotting"
-        )
-    if kind == "density" and dim == 1:
-        return _line_figure(view, points, grid)
-    if kind == "view3d":
-        return _view3d_figure(view, points)
-    if not hasattr(model, "score_samples") and kind != "metric":
-        kind = "pairs"  # clusters have no more to show
-    if kind == "pairs":
-        return _pairs_figure(view, points, range(min(dim, MOST_SHOWN)))
-    check_dimensions(dim, 2)
-    return _plane_figure(view, kind, points, grid)
-
-
-def _single_figure(plot: Any, model: Any) -> Any:
-    """What a function of `land.plotting` draws of a model, by itself."""
-    with sheet() as (figure, axes):
-        plot(model, axes[0, 0])
-    return figure
-
-
-def _line_figure(view: View, points: Any, grid: int) -> Any:
-    """The density of a model of one column, over a histogram of its data."""
-    with sheet() as (figure, axes):
-        ax = axes[0, 0]
-        if points is not None:
-            shape: Any = {"bins": "auto", "density": True, "color": "0.85"}
-            ax.hist(points[:, 0], **shape, label="data")
-        plot_density(view.model, ax, grid=grid)
-        figure.legend(**LEGEND)
-        _label(view, ax.xaxis)
-        _mark(ax.yaxis, 0.0, 1.0 / view.scale[0])  # lower in wider units
-    return figure
-
-
-def _plane_figure(view: View, kind: str, points: Any, grid: int) -> Any:
-    """The figure of a model of two columns; of a flat one there are no points."""
-    model = view.model
-    width, height = (1.0, 1.0) if points is None else np.ptp(points, axis=0)
-    unequal = max(width, height) > _MOST_UNEQUAL * min(width, height)
-    ratio = 1.0 if unequal else np.clip(height / width, 0.5, 1.0)
-    with sheet(1, 1, (5.0, 1.0 + 4.0 * ratio)) as (figure, axes):
-        ax = axes[0, 0]
-        dots = points is not None and kind != "responsibilities"
-        if dots:
-            plot_data(points, ax, s=6, alpha=0.5)
-        if kind == "responsibilities":
-            plot_responsibilities(model, points, ax)
-        elif kind == "metric":
-            shading = plot_metric(model.metric_, ax)
-            words = r"length of a step, $\log\sqrt{|M(x)|}$"
-            figure.colorbar(shading, ax=ax, label=words, shrink=0.8)
-        else:
-            plot_density(model, ax, grid=grid, colorbar=True)
-            plot_covariance(model, ax, n_std=1.0)
-        plot_means(model, ax)
-        component_legend(figure, model, 1.0 if kind == "density" else None, data=dots)
-        if unequal:
-            ax.set_aspect("auto")
-        _label(view, ax.xaxis, ax.yaxis)
-    return figure
-
-
-def _pairs_figure(view: View, points: Array, shown: Sequence[int]) -> Any:
-    """A panel for each pair of the columns that are shown."""
-    with sheet() as (figure, axes):
-        axes[0, 0].remove()
-        panels = plot_pairs(view.model, points, figure, dimensions=shown)
-        for ax, pair in zip(panels, combinations(shown, 2), strict=True):
-            _label(view, ax.xaxis, ax.yaxis, dimensions=pair)
-    return figure
-
-
-def _view3d_figure(view: View, points: Array) -> Any:
-    """The first three columns in space."""
-    with sheet(subplot_kw={"projection": "3d"}) as (figure, axes):
-        ax = plot_view3d(view.model, points, axes[0, 0])
-        _label(view, ax.xaxis, ax.yaxis, ax.zaxis)
-    return figure
-
-
-def _samples_figure(view: View, X: Array, seed: int) -> Any:
-    """Data on the left, as many draws on the right; a row for each pair of columns."""
-    drawn = view.model.sample(len(X), seed)[0] * view.scale + view.center
-    first = range(min(X.shape[1], _SHOWN))
-    pairs: list = list(combinations(first, 2)) or [(0,)]
-    with sheet(len(pairs), 2, sharex="row", sharey="row") as (figure, axes):
-        for panels, pair in zip(axes, pairs, strict=True):
-            for ax, rows, color in zip(panels, (X, drawn), COLORS, strict=False):
-                if len(pair) == 1:
-                    ax.hist(rows[:, 0], bins="auto", density=True, color=color)
-                else:
-                    ax.scatter(*rows[:, pair].T, s=6, color=color, linewidths=0)
-                    ax.set_ylabel(view.columns[pair[1]], parse_math=False)
-                ax.set_xlabel(view.columns[pair[0]], parse_math=False)
-                ax.label_outer()
-        axes[0, 0].set_title("data")
-        axes[0, 1].set_title("samples of the model")
-    return figure
-
-
-def _label(view: View, *axes: Any, dimensions: Sequence[int] = (0, 1, 2)) -> None:
-    """Name axes and mark them at round numbers in the units of the data."""
-    for axis, d in zip(axes, dimensions, strict=False):
-        axis.set_label_text(view.columns[d], parse_math=False)  # "$" is a dollar
-        _mark(axis, view.center[d], view.scale[d])
-
-
-def _mark(axis: Any, center: float, scale: float) -> None:
-    """Ticks at round numbers of ``center + scale * x``, where that is not x."""
-    if (center, scale) == (0.0, 1.0):
-        return
-    low, high = center + scale * axis.get_view_interval()
-    marks = axis.get_major_locator().tick_values(low, high)
-    marks = marks[(marks >= low) & (marks <= high)]
-    axis.set_ticks((marks - center) / scale, labels=[f"{m:.6g}" for m in marks])
-
-
-# The page.
+    caption: str
+    draw: Callable[[], Any]
+    hover: Sequence[str] = ()
+    owners: Sequence[int] = ()
+    components: int = 0
 
 
 def report(
@@ -309,7 +132,9 @@ def report(
             f"and {len(numbers)}"
         )
     center = getattr(model, "center_", np.zeros(dim))
-    view = View(inner, columns, center, getattr(model, "scale_", np.ones(dim)))
+    view = View(
+        nameless(inner), columns, center, getattr(model, "scale_", np.ones(dim))
+    )
     comparison = compare(model, X, random_state, say)
     body = [
         *_data_section(X, columns, notes),
@@ -320,13 +145,16 @@ def report(
     kept = np.random.default_rng(random_state).permutation(len(X))[:_MOST_POINTS]
     kept.sort()
     figures = _figures(view, X[kept], numbers[kept], random_state)
-    for number, (caption, draw, hover) in enumerate(figures):
-        say(f"drawing: {caption}")
-        body.append(_figure(number, caption, draw, hover))
+    for number, each in enumerate(figures):
+        say(f"drawing: {each.caption}")
+        body.append(_drawn(number, each))
     body += _settings_section(model, command, random_state)
     words = {"title": escape(title), "verdict": escape(comparison.sentence)}
+    words["body"] = "\n".join(body)
+    page = files("land.plotting").joinpath("report.html").read_text("utf-8")
+    page = re.sub("@(title|verdict|body)@", lambda found: words[found[1]], page)
     with replacing(Path(path)) as stream:
-        stream.write(_PAGE.format(**words, body="\n".join(body)).encode())
+        stream.write(page.encode())
     return comparison.sentence
 
 
@@ -374,7 +202,12 @@ def _model_section(view: View) -> Iterator[str]:
     for k, at in enumerate(zip(means, spreads, strict=True)):
         cells = [f"{m:.4g} ± {s:.2g}" for m, s in zip(*at, strict=True)]
         rows.append([k, f"{weights[k]:.3f}", *cells])
-    yield f"<h2>Model</h2>{_table(('component', 'weight', *view.columns), rows)}"
+    table = _table(("component", "weight", *view.columns), rows)
+    if len(view.columns) == 2:  # there is a live figure
+        button = '<td><button type="button" data-component="{0}">{0}</button></td>'
+        for k in range(len(weights)):
+            table = table.replace(f"<tr><td>{k}</td>", "<tr>" + button.format(k), 1)
+    yield f"<h2>Model</h2>{table}"
     yield '<p class="note">Mean ± standard deviation, as measured at the mean.</p>'
     yield f"<p>{escape('; '.join(_facts(view)))}.</p>"
     yield "<h2>Health of the fit</h2>"
@@ -409,59 +242,77 @@ def _settings_section(model: Any, command: str | None, seed: int) -> Iterator[st
     yield f"<p>To repeat it (seed {seed}):</p><pre>{escape(command or call)}</pre>"
 
 
-def _figures(view: View, X: Array, numbers: Any, seed: int) -> Iterator[tuple]:
-    """Caption, what draws it, and words for each of the points."""
+def _figures(view: View, X: Array, numbers: Any, seed: int) -> Iterator[Figure]:
+    """What there is to draw."""
     model, points = view.model, (X - view.center) / view.scale
     dim, rows = X.shape[1], f"{len(X)} rows of the data"
     if dim > 2:
-        shown = range(_SHOWN)
-        words = f"{rows} in pairs of the first {_SHOWN} columns"
-        draw = partial(_pairs_figure, view, points, shown)
-        yield f"Clusters, means and covariances of {words}", draw, None
+        shown = range(MOST_PAIRED)
+        words = f"{rows} in pairs of the first {MOST_PAIRED} columns"
+        draw = partial(pairs_figure, view, points, shown)
+        yield Figure(f"Clusters, means and covariances of {words}", draw)
     else:
         draw = partial(model_figure, view, "density", points=points)
-        yield f"Density, means and covariances over {rows}", draw, None
+        yield Figure(f"Density, means and covariances over {rows}", draw)
     if dim == 2:
-        count = len(parts_of(model).means)
-        shares = model.predict_proba(points) if count > 1 else np.ones((len(X), 1))
-        hover = [
-            f"row {row}, component {each.argmax()}, probability {each.max():.2f}"
-            for row, each in zip(numbers, shares, strict=True)
-        ]
-        draw = partial(model_figure, view, "responsibilities", points=points)
-        yield f"Geodesics from the means to {rows}, by component", draw, hover
-    samples = partial(_samples_figure, view, X, seed)
-    yield f"Samples of the model beside {rows}", samples, None
+        yield _live(view, points, numbers, rows)
+    samples = partial(samples_figure, view, X, seed)
+    yield Figure(f"Samples of the model beside {rows}", samples)
     history = partial(model_figure, view, "history")
-    yield "Mean negative log density against the steps of the fit", history, None
+    yield Figure("Mean negative log density against the steps of the fit", history)
     if getattr(model, "learning_", None):
-        learning = partial(_single_figure, plot_learning, model)
-        yield "Held-out log density of the sigmas and rhos tried", learning, None
+        learning = partial(single_figure, plot_learning, model)
+        yield Figure("Held-out log density of the sigmas and rhos tried", learning)
 
 
-def _figure(number: int, caption: str, draw: Callable[[], Any], hover: Any) -> str:
-    """A figure as SVG within the page; with `hover`, words over its first points."""
-    text = f"<figcaption>{escape(caption)}</figcaption>"
+def _live(view: View, points: Array, numbers: Any, rows: str) -> Figure:
+    """Geodesics, with the row and the component that somebody points at."""
+    count = len(parts_of(view.model).means)
+    shares = np.ones((len(points), 1))
+    if count > 1:
+        shares = view.model.predict_proba(points)
+    owners = shares.argmax(axis=1).tolist()
+    hover = [
+        f"row {row}, component {k}, probability {share:.2f}"
+        for row, k, share in zip(numbers, owners, shares.max(axis=1), strict=True)
+    ]
+    caption = f"Geodesics from the means to {rows}, by component"
+    draw = partial(live_figure, view, points, owners)
+    return Figure(caption, draw, hover, owners, count)
+
+
+def _drawn(number: int, figure: Figure) -> str:
+    """A figure as SVG within the page."""
+    caption = escape(figure.caption)
+    text = f"<figcaption>{caption}</figcaption>"
     # Text stays text: small, and read aloud. The salt makes the file reproducible.
     fonts: Any = {"svg.fonttype": "none", "svg.hashsalt": "land"}
     stream = StringIO()
     try:
         with matplotlib.rc_context(fonts):
-            figure = draw()
-            if hover is not None:
-                figure.axes[0].collections[0].set_gid("points")
             options: Any = {"metadata": {"Date": None}, "bbox_inches": "tight"}
-            figure.savefig(stream, format="svg", **options)
+            figure.draw().savefig(stream, format="svg", **options)
     except ValueError as error:  # a figure less is better than no page
         return f"<figure><p>Not drawn: {escape(str(error))}.</p>{text}</figure>"
     svg = stream.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    if hover is not None:
-        svg = _with_titles(svg, iter(hover))
+    if figure.hover:
+        svg = _with_titles(svg, iter(figure.hover))
     # Names must be unique within the page.
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>f{number}-", svg)
-    label = f'<svg role="img" aria-label="{escape(caption)}"'
-    return f"<figure>{svg.replace('<svg', label, 1)}{text}</figure>"
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1)
+    if not figure.hover:
+        width = re.search(r'width="([\d.]+)pt"', svg)
+        broad = ' class="broad"' * (width is not None and float(width[1]) > _BROAD)
+        return f"<figure{broad}>{svg}{text}</figure>"
+    hint = "Point at a row, or choose a component, to see its geodesics alone."
+    colors = enumerate(component_colors(figure.components))
+    legend = " ".join(_LEGEND.format(k, color) for k, color in colors)
+    owners = " ".join(map(str, figure.owners))
+    return (
+        f'<figure class="live" data-owners="{owners}">{svg}<p>{legend}</p>'
+        f'<p class="note hint" aria-live="polite">{hint}</p>{text}</figure>'
+    )
 
 
 def _with_titles(svg: str, titles: Iterator[str]) -> str:

@@ -19,7 +19,7 @@ from scipy.ndimage import binary_dilation
 
 from land._validation import check_points
 from land.density.likelihood import Measure
-from land.estimators.standardized import parts_of
+from land.estimators.standardized import nameless, parts_of
 from land.geodesics import Geodesic, LogMap, exp_map
 from land.metrics import Metric
 from land.plotting.sheet import (
@@ -30,6 +30,7 @@ from land.plotting.sheet import (
     check_dimensions,
     check_limits,
     mesh,
+    name_axes,
     region,
     styled,
 )
@@ -51,11 +52,15 @@ _NAMES = {"lebesgue": "dx", "riemannian": "the metric's volume"}
 
 
 def plot_data(data: ArrayLike, ax: Axes | None = None, **style) -> PathCollection:
-    """Scatter data of shape (n, 2); `style` of `Axes.scatter`."""
+    """Scatter data of shape (n, 2); `style` of `Axes.scatter`.
+
+    Columns of a data frame name the axes.
+    """
     ax = axes(ax)
     points = check_points("data", data, 2, ndim=2)
     look = styled(style, color=POINT, s=8, alpha=0.6, linewidths=0)
     artist = ax.scatter(points[:, 0], points[:, 1], **look)
+    name_axes(ax, data)
     ax.set_aspect("equal")
     return artist
 
@@ -167,6 +172,7 @@ def plot_density(
     dim = getattr(model, "n_features_in_", 2)
     check_dimensions(dim, 1 if dim == 1 else 2)
     bounds = region(model, ax, limits)
+    name_axes(ax, model)
     if dim == 1:
         return _plot_line(model, ax, measure, max(grid, SMOOTH), bounds[0], style)
     lowest = np.inf if levels is None or np.ndim(levels) == 0 else np.min(levels)
@@ -341,7 +347,7 @@ def _log_densities(model: Any, points: Array, measure: Measure) -> Array:
         # The gaps in the figure show where; a count of points does not help.
         warnings.filterwarnings("ignore", message="the geodesics to", append=False)
         values = np.asarray(
-            model.score_samples(points.reshape(-1, points.shape[-1]), **which)
+            nameless(model).score_samples(points.reshape(-1, points.shape[-1]), **which)
         )
     return values.reshape(points.shape[:-1])
 

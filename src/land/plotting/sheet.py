@@ -15,17 +15,16 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
+from land.estimators.drawing import COLORS as COLORS
 from land.estimators.standardized import Parts, parts_of
 from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito's colours, safe for the colour-blind; yellow is too faint for lines.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Points of a curve, or along an axis, that make lines look smooth.
 SMOOTH = 240
 # Share of the data's extent around them, so that contours are not cut off.
-_MARGIN = 0.15
+MARGIN = 0.15
 _FONTS: Any = {"pdf.fonttype": 42}  # text stays text
 _FONTS |= dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 8)
 LEGEND: Any = {"loc": "outside lower center", "ncols": 4, "frameon": False}
@@ -61,6 +60,16 @@ def parts_in(model: Any, dim: int | None = None) -> Parts:
     return parts
 
 
+def name_axes(ax: Axes, source: Any) -> None:
+    """Name axes without a name after the columns of a data frame, or of a model's."""
+    names = getattr(source, "columns", getattr(source, "feature_names_in_", None))
+    if names is None:
+        return
+    for axis, name in zip((ax.xaxis, ax.yaxis), names, strict=False):
+        if not axis.get_label_text():
+            axis.set_label_text(str(name), parse_math=False)  # "$" is a dollar
+
+
 def check_dimensions(found: int, expected: int | None) -> None:
     """Refuse a model that does not fit into the plane."""
     if expected is not None and found != expected:
@@ -81,7 +90,7 @@ def region(model: Any, ax: Axes, limits: ArrayLike | None) -> Array:
         return check_limits(limits, metric.dim)
     if metric.landmarks is not None:
         low, high = metric.landmarks.min(axis=0), metric.landmarks.max(axis=0)
-        margin = _MARGIN * (high - low).max()
+        margin = MARGIN * (high - low).max()
         return np.stack([low - margin, high + margin], axis=1)
     shown = np.array([ax.get_xlim(), ax.get_ylim()])[: metric.dim].T
     corners = list(shown) if ax.has_data() else []
