@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from sklearn.base import DensityMixin, clone
+from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import as_generator, check_count
@@ -34,7 +34,7 @@ from land.estimators.base import (
 )
 from land.estimators.callbacks import heard
 from land.estimators.health import WORTHWHILE, Outcome, attempt, findings
-from land.estimators.held_out import learn
+from land.estimators.learning import learn
 from land.estimators.scoring import (
     Component,
     component_log_densities,
@@ -142,7 +142,7 @@ class RiemannianDensity(DensityMixin, RiemannianEstimator):
         data = self._check_rows(X, ensure_min_samples=2)
         (seed,) = draw_integers(self.random_state, 1)
         learned = learn(self, data, seed)
-        model = clone(self).set_params(**learned.parameters).fit(X, None, sample_weight)
+        model = learned.candidate.for_rows(data).fit(X, None, sample_weight)
         fitted = {k: value for k, value in vars(model).items() if k.endswith("_")}
         self.__dict__.update(fitted)
         self.learning_, self.geometry_gain_ = learned.table, learned.gain
