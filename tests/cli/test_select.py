@@ -27,7 +27,7 @@ def test_select(cli, result, table, tmp_path, columns):
     assert "this LAND is itself a Gaussian mixture" in found["sentence"]
     assert columns(table_file.read_text())["model"][0] == "LAND"
     assert land.load(model_file).estimator_.n_components == best["n_components"]
-    assert "round 1 of 1, 2 of 2" in done.err
+    assert "select: round 1 of 1  flat, n_components 2" in done.err
     text = cli(*arguments, "-q").out
     assert "held_out" in text.splitlines()[0]
     assert "flat metric" in text

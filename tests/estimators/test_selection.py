@@ -7,7 +7,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import RepeatedKFold
 
 import land
-from land.estimators import selection
+from land.estimators import contest
 from land.estimators.held_out import Candidate, Judgement
 from land.estimators.learning import Learned
 from land.estimators.selection import Selection, select
@@ -138,7 +138,7 @@ def told(monkeypatch):
             )
             return Judgement(values, [], 1.0, 1.0, 10, 2)
 
-        monkeypatch.setattr(selection, "judge", judge)
+        monkeypatch.setattr(contest, "judge", judge)
         return calls
 
     return tell
@@ -194,7 +194,9 @@ def test_a_failed_candidate_does_not_lose_the_others(told, cloud, capsys):
     assert (failed["error"] == "ValueError: no such fit").all()
     assert failed["held_out"].isna().all()
     told_lines = capsys.readouterr().err.splitlines()
-    assert "select: round 1 of 1, 1 of 4  flat, n_components 1" in told_lines[0]
+    assert "select: round 1 of 1  flat, n_components 1  log density" in told_lines[0]
+    assert told_lines[0].endswith(" s left")
+    assert "left" not in told_lines[3]
     assert any("no such fit" in line for line in told_lines)
     told(lambda model: 0.0, fails=lambda model: True)
     with pytest.raises(RuntimeError, match="all 1 candidates failed; ValueError: no"):
@@ -231,7 +233,7 @@ def test_sigma_is_learned_for_the_finalists_only(told, cloud, monkeypatch):
         candidate = Candidate(model, (0.5, 0.0))
         return Learned(candidate, 1.0, [{"sigma": 1.0}], 100, False)
 
-    monkeypatch.setattr(selection, "learn", learn)
+    monkeypatch.setattr(contest, "learn", learn)
     with pytest.warns(UserWarning, match="largest"):
         found = select(
             cloud, (1, 2, 3, 4), "diagonal", sigma="learn", random_state=0, **QUICK
