@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def select(
     rows = check_array(
         X, dtype=np.float64, ensure_min_samples=LEAST_ROWS, input_name="X"
     )
-    whole = isinstance(random_state, int) and not isinstance(random_state, bool)
+    whole = isinstance(random_state, Integral)
     # One seed for all candidates, so that they differ by what is compared.
     seed = random_state if whole else draw_integers(random_state, 1)[0]
     template = LANDMixture(**parameters, random_state=seed)
