@@ -296,7 +296,7 @@ class LAND(RiemannianDensity):
         Size of the neighbourhoods from which the metric is learned. ``"auto"`` goes by
         the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
         ``"learn"`` searches for the value with which held-out rows have the largest log
-        density: ten to thirty fits, see `learning_`.
+        density: about ten fits, see `learning_`.
     rho : float, "auto" or "learn"
         Added to the local variances; the smaller, the more it costs to leave the data.
         ``"auto"`` takes the typical local variance on the data. If sigma and rho are
