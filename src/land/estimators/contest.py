@@ -205,9 +205,7 @@ class Contest:
         """Say how a candidate did, and how long the rest will take."""
         row, found = self.rows[k], result.judgement
         outcome = result.error or f"log density {found.score if found else 0.0:.4f}"
-        weights = [own.effort.rows for own in self.rounds]
-        weights = [min(len(self.data), n) for n in weights]
-        costs = [w * len(r.splits) for w, r in zip(weights, self.rounds, strict=True)]
+        costs = [len(own.kept) * len(own.splits) for own in self.rounds]
         self.work += self._size(k) * costs[number - 1]
         ahead = sum(map(self._size, todo)) * costs[number - 1]
         count = len(self.curved)
@@ -222,7 +220,7 @@ class Contest:
         tell(f"select: {where}  {what}  {outcome}  {result.seconds:.1f} s{left}")
 
     def _size(self, k: int) -> float:
-        """How long the fits of a candidate take, in units of no meaning."""
+        """How long the fits of a candidate take, relative to others."""
         return self.rows[k]["n_components"] * (1.0 if k in self.curved else 0.03)
 
     def choose(self) -> int:
@@ -234,12 +232,11 @@ class Contest:
             reasons = (row["error"] for row in self.rows if row["error"])
             first = next(reasons, "no reason is known")
             raise RuntimeError(f"all {len(self.rows)} candidates failed; {first}")
-        gaps = {
-            k: (self.rows[k]["behind"], self.rows[k]["stderr"]) for k in self.standing
-        }
-        near = [k for k, (gap, stderr) in gaps.items() if gap <= stderr]
-        if self.criterion != "held_out":
-            near = [k for k, (gap, _) in gaps.items() if gap == 0.0]
+        allowed = 1.0 if self.criterion == "held_out" else 0.0  # standard errors
+        rows = {k: self.rows[k] for k in self.standing}
+        near = [
+            k for k, row in rows.items() if row["behind"] <= allowed * row["stderr"]
+        ]
         if self.purpose == "clusters":
             near = self._stable()
         chosen = min(near, key=self._complexity)
