@@ -9,6 +9,7 @@ To add one, write the module and put its name into `NAMES`.
 
 NAMES = (
     "comparison",
+    "selection",
     "classifiers",
     "components",
     "inference",

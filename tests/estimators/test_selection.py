@@ -1,33 +1,24 @@
-"""Choice of components and sigma: flat space has a known answer."""
-
-from typing import ClassVar
+"""Choice of components and metric: flat space has a known answer."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.mixture import GaussianMixture
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import RepeatedKFold
 
 import land
+from land.estimators import contest
+from land.estimators.held_out import Candidate, Judgement
+from land.estimators.learning import Learned
 from land.estimators.selection import Selection, select
-from land.metrics import EuclideanMetric
+from land.metrics.bandwidth import automatic_sigma
 
 COLUMNS = [
-    "n_components",
-    "sigma",
-    "rho",
-    "log_likelihood",
-    "aic",
-    "bic",
-    "held_out",
-    "f_measure",
-    "objective",
-    "seconds",
-    "converged",
-    "n_failed_log_maps",
-    "warnings",
-    "error",
+    *("model", "n_components", "metric", "reference", "sigma", "rho", "round"),
+    *("held_out", "behind", "stderr", "stability", "bic", "aic", "f_measure"),
+    *("n_log_maps", "seconds", "chosen", "error"),
 ]
+QUICK = {"n_samples": 200, "tol": 0.05, "max_iter": 5}
 
 
 @pytest.fixture(scope="module")
@@ -37,80 +28,68 @@ def pair():
     return np.concatenate([rng.normal(size=(30, 2)), 8.0 + rng.normal(size=(30, 2))])
 
 
-def flat_template(**parameters):
-    given = {"metric": EuclideanMetric(2), "n_samples": 200} | parameters
-    return land.LANDMixture(**given)
-
-
 @pytest.fixture(scope="module")
 def found(pair):
-    return select(
-        pair,
-        (1, 2, 3),
-        estimator=flat_template(),
-        labels=["a"] * 29 + [None] + ["b"] * 30,
-        held_out=True,
-        random_state=0,
-    )
+    labels = ["a"] * 29 + [None] + ["b"] * 30
+    return select(pair, (1, 2, 3), "flat", labels=labels, random_state=0)
 
 
-def test_finds_the_clusters_that_gaussian_mixtures_find(found, pair):
-    mixtures = [GaussianMixture(k, random_state=0).fit(pair) for k in (1, 2, 3)]
-    bic = [mixture.bic(pair) for mixture in mixtures]
-    assert np.argmin(bic) == 1
-    assert found.best["n_components"] == found.model.n_components == 2
-    # Three components in two clouds have many optima; up to two have one.
-    np.testing.assert_allclose(found.table["bic"][:2], bic[:2], rtol=1e-3)
-    aic = [mixture.aic(pair) for mixture in mixtures]
-    np.testing.assert_allclose(found.table["aic"][:2], aic[:2], rtol=1e-3)
-    assert found.table["held_out"][1] > found.table["held_out"][0] + 0.1
-
-
-def test_table_has_a_row_for_each_candidate(found):
+def test_flat_candidates_are_gaussian_mixtures(found, pair):
     assert isinstance(found, Selection)
+    assert found.best["n_components"] == found.model.n_components == 2
+    assert found.best["metric"] == "flat"
+    table = found.table.set_index("n_components")
+    folds = RepeatedKFold(n_splits=3, n_repeats=1, random_state=0)
+    expected = np.zeros(len(pair))
+    for train, test in folds.split(pair):
+        mixture = GaussianMixture(2, random_state=0).fit(pair[train])
+        expected[test] = mixture.score_samples(pair[test])
+    assert found.best["held_out"] == pytest.approx(expected.mean(), abs=1e-3)
+    assert table["held_out"][2] > table["held_out"][1] + 0.1
+    fresh = GaussianMixture(2, random_state=0).fit(pair)
+    assert found.model.score(pair) == pytest.approx(fresh.score(pair), abs=1e-3)
+
+
+def test_table_has_all_candidates_the_best_first_and_rivals(found):
     assert isinstance(found.table, pd.DataFrame)
     assert list(found.table.columns) == COLUMNS
-    assert found.table["n_components"].tolist() == [1, 2, 3]
-    assert found.table["converged"].all()
-    assert (found.table["error"] == "").all()
-    assert (found.table["n_failed_log_maps"] == 0).all()
-    assert (found.table["seconds"] > 0.0).all()
-    assert found.table[["sigma", "rho"]].isna().all(axis=None)  # the metric was given
-    assert found.criterion == "bic"
+    candidates, rivals = found.table[:3], found.table[3:]
+    assert set(candidates["n_components"]) == {1, 2, 3}
+    assert candidates["chosen"].tolist() == [True, False, False]
+    assert found.best["held_out"] == candidates["held_out"][0]
+    assert (candidates["error"] == "").all()
+    assert np.isinf(candidates["sigma"]).all()
+    assert (candidates["round"] == 1).all()
+    assert candidates["behind"].min() == 0.0
+    same, best, kernel = rivals["model"]
+    assert same == "Gaussian mixture of 2 components"
+    assert best.startswith("Gaussian mixture of 2")
+    assert kernel == "kernel density estimate"
+    # On the same rows: the first rival is the chosen candidate.
+    assert rivals["held_out"][3] == pytest.approx(found.best["held_out"], abs=1e-3)
+    assert "this LAND is itself a Gaussian mixture" in found.sentence
+    assert (found.criterion, found.purpose) == ("held_out", "density")
     assert not found.interrupted
-    chosen = found.table.iloc[found.table["bic"].argmin()]
-    for name in ("n_components", "log_likelihood", "aic", "bic", "held_out", "error"):
-        assert found.best[name] == chosen[name]
-
-
-def test_held_out_rows_are_not_trained_on(pair):
-    # A row far from all others costs nothing unless it is left out of the fit.
-    X = np.vstack([pair, [[1e3, -1e3]]])
-    chosen = select(
-        X,
-        1,
-        estimator=flat_template(),
-        criterion="held_out",
-        test_size=0.5,
-        random_state=_seed_holding_out(len(X) - 1, len(X)),
-    )
-    assert chosen.best["held_out"] < -100.0
-    assert chosen.best["log_likelihood"] / len(X) > -20.0
-
-
-def _seed_holding_out(row, n):
-    for seed in range(50):
-        _, test = train_test_split(np.arange(n), test_size=0.5, random_state=seed)
-        if row in test:
-            return seed
-    raise AssertionError
 
 
 def test_clusters_are_compared_with_labels(found):
-    # One cluster holds 29 and 30 rows of two classes; two are the classes themselves.
-    one = 29 / 59 * 58 / (29 + 59) + 30 / 59 * 60 / (30 + 59)
-    np.testing.assert_allclose(found.table["f_measure"][:2], [one, 1.0])
-    assert found.table["f_measure"][2] < 1.0
+    # One cluster holds rows of two classes; two are the classes themselves.
+    table = found.table[:3].set_index("n_components")
+    assert table["f_measure"][1] < 0.8
+    assert table["f_measure"][2] == 1.0
+
+
+@pytest.mark.filterwarnings("ignore:the chosen number of components")
+@pytest.mark.parametrize("criterion", ["bic", "aic"])
+def test_information_criteria_are_those_of_all_rows(pair, criterion):
+    found = select(pair, (1, 2, 3), "flat", criterion=criterion, random_state=0)
+    table = found.table.set_index("n_components")
+    for count in (1, 2):  # three components in two clouds have many optima
+        mixture = GaussianMixture(count, random_state=0).fit(pair)
+        expected = getattr(mixture, criterion)(pair)
+        assert table[criterion][count] == pytest.approx(expected, rel=1e-3)
+    assert found.best[criterion] == table[criterion].min()
+    assert found.sentence == ""
 
 
 @pytest.mark.parametrize(
@@ -121,143 +100,181 @@ def test_clusters_are_compared_with_labels(found):
     ],
 )
 def test_a_choice_at_the_edge_of_the_range_says_so(pair, counts, message):
-    template = flat_template(method="least_squares")
     with pytest.warns(UserWarning, match=message):
-        select(pair, counts, estimator=template, random_state=0)
+        select(pair, counts, "flat", random_state=0)
 
 
-class Told(land.LANDMixture):
-    """Has the scores that it is told, by its number of components."""
-
-    scores: ClassVar[dict[int, tuple[float, float, float]]] = {}
-
-    def fit(self, X, y=None):
-        self.interrupted_, self.converged_ = False, True
-        self.objective_, self.n_failed_log_maps_ = 0.0, 0
-        self.sigma_ = np.nan if self.sigma == "auto" else self.sigma
-        self.n_rows_ = len(X)
-        return self
-
-    @property
-    def n_parameters_(self):
-        return self.scores[self.n_components][1]
-
-    def score_samples(self, X, measure="lebesgue"):
-        which = 0 if len(X) == self.n_rows_ else 2
-        return np.full(len(X), self.scores[self.n_components][which] / len(X))
-
-
-@pytest.mark.filterwarnings("ignore:the chosen number of components")
-def test_criteria_decide(pair):
-    # Log likelihood, number of parameters, and the same of held-out rows.
-    Told.scores = {1: (-9.0, 1, -3.0), 2: (-7.0, 2, -4.0), 3: (-5.5, 3, -2.0)}
-    penalty = np.log(len(pair))
-    expected = {
-        name: min((1, 2, 3), key=lambda k, f=f: f(*Told.scores[k]))
-        for name, f in {
-            "bic": lambda total, count, _: penalty * count - 2 * total,
-            "aic": lambda total, count, _: 2 * count - 2 * total,
-            "held_out": lambda total, count, rest: -rest,
-        }.items()
-    }
-    assert len(set(expected.values())) > 1
-    for criterion, best in expected.items():
-        chosen = select(pair, (1, 2, 3), estimator=Told(), criterion=criterion)
-        assert chosen.best["n_components"] == best
-
-
-def test_a_failed_candidate_does_not_lose_the_others(pair, capsys):
-    found = select(
-        pair, (61, 2, 70), estimator=flat_template(), random_state=0, verbose=1
-    )
+def test_two_clouds_are_the_stable_clusters(pair):
+    found = select(pair, (1, 2, 3), "flat", purpose="clusters", random_state=0)
+    table = found.table.set_index("n_components")
     assert found.best["n_components"] == 2
-    errors = found.table["error"].tolist()
-    assert errors[0].startswith("ValueError: n_components=61 must not exceed")
-    assert errors[1] == ""
-    assert "n_components=70" in errors[2]
-    assert not found.table["converged"][0]
-    assert np.isnan(found.table["bic"][0])
-    told = capsys.readouterr()
-    assert told.out == ""
-    lines = told.err.splitlines()
-    assert len(lines) == 3
-    assert "n_components=61 must not exceed" in lines[0]
-    assert lines[1].startswith("select: 2 of 3  n_components 2")
-    assert "bic" in lines[1]
+    assert table["stability"][2] == 1.0 > table["stability"][3]
+    assert "2 components" in found.sentence
 
 
-def test_candidates_without_a_finite_score_are_not_chosen(pair):
-    Told.scores = {1: (-9.0, 1, 0.0), 2: (np.nan, 1, 0.0)}
-    assert select(pair, (1, 2), estimator=Told()).best["n_components"] == 1
-    with pytest.raises(RuntimeError, match="none of 1 candidates has a finite bic"):
-        select(pair, 2, estimator=Told())
-
-
-def test_warnings_are_kept_for_all_and_repeated_for_the_chosen(pair):
-    X = pair * [1.0, 0.0]
-    template = flat_template(method="least_squares")
-    with pytest.warns(RuntimeWarning, match="the chosen model warns: X is constant"):
-        found = select(X, (1, 2, 3), estimator=template, random_state=0)
-    assert found.table["warnings"].str.contains("constant in column").all()
-    assert (found.table["error"] == "").all()
-
-
-def test_interrupt_keeps_the_finished_candidates(pair):
-    template = flat_template(callback=_interrupt_fit_number(2))
-    with pytest.warns(
-        UserWarning, match=r"ended after 1 of 3 candidates \(interrupted\)"
-    ):
-        found = select(pair, (1, 2, 3), estimator=template, random_state=0)
+def test_a_cloud_has_no_clusters():
+    X = np.random.default_rng(0).normal(size=(60, 2)) * [3.0, 1.0]
+    found = select(X, (1, 2, 3), "flat", purpose="clusters", random_state=0)
     assert found.best["n_components"] == 1
-    assert found.table["error"].tolist() == ["", "interrupted", "interrupted"]
-    assert found.interrupted is True
 
 
-def _interrupt_fit_number(number):
-    """A callback that presses Ctrl-C in a fit, after its first step."""
-    first_steps = []
-
-    def callback(step):
-        if step.stage == "search":
-            return
-        if step.iteration == 0:
-            first_steps.append(step)
-        elif len(first_steps) == number:
-            raise KeyboardInterrupt
-
-    return callback
+# How the contest goes, with log densities that are told, and noise of mean zero.
 
 
-@pytest.mark.slow  # each process compiles for itself
-def test_processes_give_the_same(found, pair):
+@pytest.fixture
+def told(monkeypatch):
+    """Makes candidates as good as a function of components and metric says."""
+
+    def tell(score, fails=lambda model: False):
+        calls = []
+
+        def judge(candidate, data, splits, clusters=False):
+            model = candidate.model
+            calls.append((model.n_components, model.metric, len(data)))
+            if fails(model):
+                raise ValueError("no such fit")
+            values = score(model) + 0.01 * np.cos(
+                np.arange(len(data)) * model.n_components
+            )
+            return Judgement(values, [], 1.0, 1.0, 10, 2)
+
+        monkeypatch.setattr(contest, "judge", judge)
+        return calls
+
+    return tell
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    return np.random.default_rng(0).normal(size=(500, 2))
+
+
+def _is_flat(model):
+    return isinstance(model.metric, land.metrics.EuclideanMetric)
+
+
+def test_the_best_third_goes_on(told, cloud):
+    calls = told(lambda model: model.n_components - 10.0 * (not _is_flat(model)))
+    metrics = ("diagonal", "full")
     with pytest.warns(UserWarning, match="largest"):
-        other = select(
-            pair, (1, 2), estimator=flat_template(), random_state=0, n_jobs=2
+        found = select(cloud, (1, 2, 3, 4), metrics, random_state=0, **QUICK)
+    sizes = [n for _, metric, n in calls if isinstance(metric, str)]
+    assert sizes == [200] * 8 + [400] * 3 + [500] * 2
+    curved = found.table[found.table["metric"].isin(metrics)]
+    rounds = curved.groupby("n_components")["round"].max()
+    assert rounds.to_dict() == {1: 1, 2: 1, 3: 2, 4: 3}
+    assert (found.table[found.table["metric"] == "flat"]["round"] == 3).all()
+    assert curved[curved["round"] == 3]["n_log_maps"].tolist() == [30, 30]
+
+
+def test_ties_go_to_the_flat_metric_and_to_fewer_components(told, cloud):
+    calls = told(lambda model: 3e-5 * model.n_components * (1 + (not _is_flat(model))))
+    found = select(cloud, (2, 1, 3), "diagonal", random_state=0, **QUICK)
+    assert (found.best["n_components"], found.best["metric"]) == (1, "flat")
+    assert calls
+
+
+def test_a_curved_metric_that_is_better_is_chosen_and_refitted(told):
+    X = land.datasets.make_half_ellipse(60, random_state=0)
+    told(lambda model: 0.0 if _is_flat(model) else 5.0)
+    measures = ("lebesgue", "riemannian")
+    settings = {"method": "least_squares", "sigma": 0.5} | QUICK
+    found = select(X, 2, ("flat", "full"), measures, random_state=0, **settings)
+    assert found.best["metric"] == found.model.metric == "full"
+    assert found.model.sigma_ == 0.5
+    assert found.model.n_features_in_ == 2
+    assert set(found.table["reference"].dropna()) == {"lebesgue", "riemannian"}
+    assert found.sentence.startswith("The curved metric pays here")
+
+
+def test_a_failed_candidate_does_not_lose_the_others(told, cloud, capsys):
+    told(lambda model: 0.0, fails=lambda model: model.n_components == 2)
+    found = select(cloud, (1, 2), "diagonal", random_state=0, verbose=1, **QUICK)
+    failed = found.table[found.table["n_components"] == 2]
+    assert (failed["error"] == "ValueError: no such fit").all()
+    assert failed["held_out"].isna().all()
+    told_lines = capsys.readouterr().err.splitlines()
+    assert "select: round 1 of 1  flat, n_components 1  log density" in told_lines[0]
+    assert told_lines[0].endswith(" s left")
+    assert "left" not in told_lines[3]
+    assert any("no such fit" in line for line in told_lines)
+    told(lambda model: 0.0, fails=lambda model: True)
+    with pytest.raises(RuntimeError, match="all 1 candidates failed; ValueError: no"):
+        select(cloud, 1, "flat", random_state=0)
+
+
+def test_an_interrupt_keeps_the_last_standing(told, cloud):
+    count = 0
+
+    def interrupted(model):
+        nonlocal count
+        count += 1
+        if count == 6:  # a flat and three curved ones, and the flat one of round 2
+            raise KeyboardInterrupt
+        return False
+
+    told(lambda model: 0.0 if _is_flat(model) else 1.0, fails=interrupted)
+    metrics = ("diagonal", "full", "density")
+    settings = {"method": "least_squares", "sigma": 1.0, "random_state": 0} | QUICK
+    with pytest.warns(UserWarning, match=r"ended early \(interrupted\)"):
+        found = select(cloud[:210], 1, metrics, **settings)
+    assert found.interrupted
+    assert found.best["metric"] == found.model.metric == "diagonal"
+    assert (found.table["round"] == 1).all()
+    count = 5
+    with pytest.raises(KeyboardInterrupt):
+        select(cloud, 1, metrics, **settings)
+
+
+def test_sigma_is_learned_for_the_finalists_only(told, cloud, monkeypatch):
+    told(lambda model: 0.0 if _is_flat(model) else float(model.n_components))
+    asked = []
+
+    def learn(model, data, seed):
+        asked.append((model.n_components, len(data)))
+        candidate = Candidate(model, (0.5, 0.0))
+        return Learned(candidate, 1.0, [{"sigma": 1.0}], 100, False)
+
+    monkeypatch.setattr(contest, "learn", learn)
+    with pytest.warns(UserWarning, match="largest"):
+        found = select(
+            cloud, (1, 2, 3, 4), "diagonal", sigma="learn", random_state=0, **QUICK
         )
-    other_fits = ("seconds", "held_out", "f_measure")
-    same = [name for name in COLUMNS if name not in other_fits]
-    pd.testing.assert_frame_equal(other.table[same], found.table[same][:2], rtol=1e-6)
-    np.testing.assert_allclose(other.model.means_, found.model.means_, rtol=1e-6)
-    np.testing.assert_array_equal(other.model.predict(pair), found.model.predict(pair))
+    assert sorted(asked) == [(3, 500), (4, 500)]
+    assert found.best["n_log_maps"] == 100 + 2 * 10
+    assert found.model.learning_ == [{"sigma": 1.0}]
+    expected = np.exp(0.5) * automatic_sigma(cloud, 4, sharp=True)
+    assert found.model.sigma_ == pytest.approx(expected)
+
+
+def test_the_same_seed_gives_the_same(pair):
+    first, second = (
+        select(pair, (1, 2, 3), "flat", purpose="clusters", random_state=7)
+        for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(
+        first.table.drop(columns="seconds"), second.table.drop(columns="seconds")
+    )
+    np.testing.assert_array_equal(first.model.means_, second.model.means_)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_components": ()}, "'n_components' need to be a non-empty"),
+        ({"n_components": ()}, "n_components must have at least one value"),
         ({"n_components": (1, 0)}, "n_components must be at least 1, got 0"),
         ({"n_components": "two"}, "n_components must be an integer, got 'two'"),
-        ({"sigma": []}, "'sigma' need to be a non-empty"),
-        ({"sigma": 0.1, "estimator": flat_template()}, "sigma has no effect"),
+        ({"metric": "round"}, "metric must be 'flat', 'diagonal', .*got 'round'"),
+        ({"reference": "dx"}, "reference must be 'lebesgue' or 'riemannian', got 'dx'"),
+        ({"sigma": "guess"}, "sigma must be"),
         ({"labels": [1, 2]}, "labels must have one entry for each row of X, 60, got 2"),
         ({"labels": [None] * 60}, "labels must be known"),
-        ({"estimator": land.LAND()}, "estimator must be an instance of land.LANDMix"),
-        ({"criterion": "silhouette"}, "criterion must be 'bic', 'aic' or 'held"),
-        ({"criterion": None}, "criterion must be .*, got None"),
-        ({"held_out": True, "test_size": 1.0}, "'test_size' parameter"),
-        ({"held_out": True, "test_size": 0.99}, "train set will be empty"),
+        ({"criterion": "silhouette"}, "criterion must be 'held_out', 'bic' or 'aic'"),
+        ({"purpose": "fun"}, "purpose must be 'density' or 'clusters', got 'fun'"),
+        ({"purpose": "clusters", "criterion": "bic"}, "is for purpose='density' only"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
         ({"X": np.zeros(5)}, "2D array"),
+        ({"X": np.zeros((5, 2))}, "minimum of 25 is required"),
     ],
 )
 def test_arguments_that_make_no_sense(pair, arguments, message):

@@ -5,26 +5,38 @@ import land
 from land.plotting import plot_history, plot_learning, plot_selection
 
 ROWS = [
-    {"n_components": k, "sigma": s, "bic": b, "held_out": -b}
-    for (k, s, b) in [(2, 0.1, 5.0), (1, 0.1, 7.0), (1, 0.2, 6.0), (2, 0.2, 4.0)]
+    {"model": "LAND", "n_components": k, "metric": metric, "reference": "lebesgue"}
+    | {"round": n, "held_out": value, "bic": np.nan, "chosen": value == -1.0}
+    for k, metric, n, value in [
+        (2, "flat", 2, -3.0),
+        (1, "flat", 2, -4.0),
+        (2, "full", 2, -1.0),
+        (1, "full", 1, -5.0),
+        (3, "full", 1, np.nan),
+    ]
 ]
+RIVAL = {"model": "kernel density", "n_components": None, "held_out": -2.0}
 
 
-def test_a_line_for_each_sigma_and_a_ring_around_the_best(ax):
-    first, second, ring = plot_selection(ROWS, ax)
-    np.testing.assert_array_equal(first.get_xydata(), [[1, 7.0], [2, 5.0]])
-    np.testing.assert_array_equal(second.get_xydata(), [[1, 6.0], [2, 4.0]])
-    assert "0.1" in first.get_label()
-    assert first.get_color() != second.get_color()
-    np.testing.assert_array_equal(ring.get_xydata(), [[2, 4.0]])
-    assert ax.get_ylabel() == "BIC"
+def test_a_line_for_each_metric_and_rival_and_a_ring_around_the_choice(ax):
+    flat, full, rival, ring = plot_selection([*ROWS, RIVAL], ax)
+    np.testing.assert_array_equal(flat.get_xydata(), [[1, -4.0], [2, -3.0]])
+    np.testing.assert_array_equal(full.get_xydata(), [[2, -1.0]])
+    assert (flat.get_label(), full.get_label()) == ("flat", "full, lebesgue")
+    assert flat.get_color() != full.get_color()
+    assert set(rival.get_ydata()) == {-2.0}
+    assert rival.get_label() == "kernel density"
+    np.testing.assert_array_equal(ring.get_xydata(), [[2, -1.0]])
+    assert ax.get_ylabel() == "held-out log density"
 
 
-def test_failed_candidates_are_left_out(ax):
-    rows = [*ROWS[:2], {"n_components": 3, "sigma": np.nan, "bic": np.nan}]
-    line, _ = plot_selection(rows, ax, color="black")
-    assert len(line.get_xydata()) == 2
+def test_a_selection_can_be_drawn(ax):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    found = land.select(X, (1, 2), "flat", purpose="clusters", random_state=0)
+    line, ring = plot_selection(found, ax, color="black")
+    assert "Rand" in ax.get_ylabel()
     assert line.get_color() == "black"
+    assert ring.get_xdata() == [1]
 
 
 @pytest.mark.parametrize(
@@ -32,6 +44,7 @@ def test_failed_candidates_are_left_out(ax):
     [
         ([], {}, "land.select"),
         ([{"bic": 1.0}], {}, "n_components"),
+        ([RIVAL], {}, "no row with a finite held_out"),
         (ROWS, {"criterion": "aic"}, "finite aic"),
         (ROWS, {"criterion": "other"}, "criterion must be"),
     ],

@@ -244,7 +244,11 @@ def _explore(parser: Any) -> None:
 
 
 def _select(parser: Any) -> None:
-    """Choose the number of components, and sigma, by BIC, AIC or held-out rows.
+    """Choose the number of components and the metric, by held-out rows.
+
+    All candidates are fitted to a few rows first; the best third goes on with more. A
+    flat metric makes a Gaussian mixture, and is always tried. The table ends with
+    Gaussian mixtures and a kernel density, fitted and scored in the same way.
 
     Ctrl-C ends the search: the best of the candidates fitted so far is chosen, and the
     exit code is 130.
@@ -252,11 +256,17 @@ def _select(parser: Any) -> None:
     _data(parser, fitted=False)
     tried = "to try: 1-4 or 2,3,5"
     _add(parser, "-k --components", tried, type=_counts, default="1-4", metavar="K")
-    _choice(parser, "--criterion", "what to choose by", "bic", "aic", "held_out")
+    aim = "what for: a density, or clusters that are stable when rows change"
+    _choice(parser, "--purpose", aim, "density", "clusters")
+    _choice(parser, "--criterion", "what to choose by", "held_out", "bic", "aic")
+    measures = "lebesgue, riemannian (the paper's) or both: lebesgue,riemannian"
+    _add(parser, "--reference", f"measure to try: {measures}", default="lebesgue")
     _add(parser, "-j --jobs", "candidates fitted at the same time", default=1)
     _output(parser, "MODEL", "for the chosen model")
     _output(parser, "FILE", "for the table of candidates", flags="--table")
-    _model(parser, _numbers_or_words, "; several: auto,0.2,0.5")
+    group = _model(parser)
+    metrics = "to try: flat, diagonal, full, density; several: diagonal,full"
+    _add(group, "--metric", metrics, default="diagonal")
 
 
 def _info(parser: Any) -> None:
@@ -332,19 +342,19 @@ def _one_model(parser: Any, kind: str, what: str) -> None:
     _data(parser, fitted=False)
     _output(parser, kind, what, required=True)
     _add(parser, "-k --components", "components of the mixture", default=1)
-    group = _model(parser, _number_or_word, "")
+    group = _model(parser)
+    learned = "what the model learns from the data around a place"
+    _choice(group, "--metric", learned, "diagonal", "full", "density")
     _add(group, "--n-init", "fits to choose from", default=1)
 
 
-def _model(parser: Any, sigma_type: Callable[[str], Any], more: str) -> Any:
+def _model(parser: Any) -> Any:
     """How to fit; returns the group of arguments."""
     group = parser.add_argument_group("model")
     around = "how far around each row the model looks: a distance, auto or learn"
-    _add(group, "--sigma", around + more, type=sigma_type, default="auto")
+    _add(group, "--sigma", around, type=_number_or_word, default="auto")
     flat = "how freely the model leaves the data: a variance, auto or learn"
     _add(group, "--rho", flat, type=_number_or_word, default="auto")
-    learned = "what the model learns from the data around a place"
-    _choice(group, "--metric", learned, "diagonal", "full", "density")
     methods = "maximum likelihood, or a quick baseline"
     _choice(group, "--method", methods, "ml", "least_squares")
     shape = "shape of the components"
@@ -390,10 +400,6 @@ def _number_or_word(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _numbers_or_words(text: str) -> list[float | str]:
-    return [_number_or_word(part) for part in text.split(",")]
 
 
 def _counts(text: str) -> list[int]:

@@ -33,8 +33,11 @@ _PARAMETERS = (
     *("rho", "metric", "method", "covariance_type", "n_samples", "max_iter", "tol"),
 )
 # How a change of units shifts what `land.select` reports, in log densities of a row.
-_SHIFTS = {"log_likelihood": -1.0, "aic": 2.0, "bic": 2.0, "held_out": -1.0}
-_SHOWN = ("n_components", "sigma", *_SHIFTS, "seconds")
+_SHIFTS = {"held_out": -1.0, "bic": 2.0, "aic": 2.0}
+_SHOWN = (
+    *("model", "n_components", "metric", "reference", "sigma", "rho", "round"),
+    *("held_out", "behind", "stderr", "stability", "bic", "aic", "f_measure"),
+)
 
 
 def fit(options: argparse.Namespace, console: Console) -> int:
@@ -101,20 +104,22 @@ def select(options: argparse.Namespace, console: Console) -> int:
     check_output(options.table, TABLES)
     data = _data(options, console)
     scaler = StandardScaler(with_mean=options.standardize, with_std=options.standardize)
-    template = land.LANDMixture(**_settings(options))
+    settings = _settings(options) | {"metric": options.metric.split(",")}
     if options.jobs == 1:  # other processes cannot write here
-        template.callback = _steps(console)
+        settings["callback"] = _steps(console)
     with console.working("fitting the candidates"):
         selection = land.select(
             scaler.fit_transform(data.X),
             options.components,
-            options.sigma,
-            estimator=template,
-            labels=data.labels,
+            reference=options.reference.split(","),
+            sigma=options.sigma,
+            purpose=options.purpose,
             criterion=options.criterion,
+            labels=data.labels,
             n_jobs=options.jobs,
             random_state=options.seed,
             verbose=not console.quiet,
+            **settings,
         )
     scaled = in_units(selection.model)
     if options.standardize:
@@ -122,15 +127,18 @@ def select(options: argparse.Namespace, console: Console) -> int:
         scaled = land.Standardized.around(*parts)
     signs = options.decimal, options.thousands
     stored = StoredModel(scaled, list(data.numbers), data.label, signs)
-    table = pd.DataFrame([selection.best, *selection.table.to_dict("records")])
+    table = selection.table
     for name, per_row in _SHIFTS.items():
         rows = 1 if name == "held_out" else len(data.X)
         table[name] += per_row * rows * stored.log_scale
-    best, *rows = table.to_dict("records")
-    result = {"criterion": options.criterion, "best": best, "table": rows}
-    lines = [_select_text(table[1:], best, options.criterion)]
+    chosen, *_ = rows = (
+        table.astype(object).where(table.notna(), None).to_dict("records")
+    )
+    result = {"purpose": options.purpose, "criterion": options.criterion}
+    result |= {"best": chosen, "table": rows, "sentence": selection.sentence}
+    lines = [_select_text(table), *filter(None, [selection.sentence])]
     if options.table is not None:
-        write_table(options.table, table[1:])
+        write_table(options.table, table)
         result["table_file"] = str(options.table)
         lines.append(f"table: {options.table}")
     if options.output is not None:
@@ -213,13 +221,10 @@ def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
     return path
 
 
-def _select_text(table: pd.DataFrame, best: dict, criterion: str) -> str:
-    """The table of candidates, and the choice."""
-    shown = table[
-        [*_SHOWN, "f_measure"] if table["f_measure"].notna().any() else [*_SHOWN]
-    ]
-    slow = table["converged"].map({True: "", False: "not converged"})
-    shown = shown.assign(**{"": table["error"].where(table["error"] != "", slow)})
-    components = counted(best["n_components"], "component")
-    choice = f"chosen by {criterion}: {components}, sigma {best['sigma']:.4g}"
-    return f"{text_table(shown)}\n{choice}"
+def _select_text(table: pd.DataFrame) -> str:
+    """The table of candidates and rivals, and the choice."""
+    known = [name for name in _SHOWN if table[name].notna().any()]
+    shown = table[known].assign(**{"": table["error"]})
+    best = table.iloc[0]
+    components = counted(int(best["n_components"]), "component")
+    return f"{text_table(shown)}\nchosen: {components}, {best['metric']} metric"

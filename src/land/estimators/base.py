@@ -38,7 +38,8 @@ CHOICES = {
     "covariance_type": tuple(COVARIANCE_TYPES),
     "covariance": ("full", "shared", "diag"),
     "measure": ("lebesgue", "riemannian"),
-    "criterion": ("bic", "aic", "held_out"),
+    "criterion": ("held_out", "bic", "aic"),
+    "purpose": ("density", "clusters"),
     "statistic": ("energy", "likelihood_ratio"),
 }
 # The smallest values of counts.

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from sklearn.base import DensityMixin, clone
+from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from land._validation import as_generator, check_count
@@ -35,7 +35,7 @@ from land.estimators.base import (
 from land.estimators.callbacks import heard
 from land.estimators.drawing import DrawnMixin
 from land.estimators.health import WORTHWHILE, Outcome, attempt, findings
-from land.estimators.held_out import learn
+from land.estimators.learning import learn
 from land.estimators.scoring import (
     Component,
     component_log_densities,
@@ -143,7 +143,7 @@ class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
         data = self._check_rows(X, ensure_min_samples=2)
         (seed,) = draw_integers(self.random_state, 1)
         learned = learn(self, data, seed)
-        model = clone(self).set_params(**learned.parameters).fit(X, None, sample_weight)
+        model = learned.candidate.for_rows(data).fit(X, None, sample_weight)
         fitted = {k: value for k, value in vars(model).items() if k.endswith("_")}
         self.__dict__.update(fitted)
         self.learning_, self.geometry_gain_ = learned.table, learned.gain
@@ -297,7 +297,7 @@ class LAND(RiemannianDensity):
         Size of the neighbourhoods from which the metric is learned. ``"auto"`` goes by
         the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
         ``"learn"`` searches for the value with which held-out rows have the largest log
-        density: ten to thirty fits, see `learning_`.
+        density: about ten fits, see `learning_`.
     rho : float, "auto" or "learn"
         Added to the local variances; the smaller, the more it costs to leave the data.
         ``"auto"`` takes the typical local variance on the data. If sigma and rho are

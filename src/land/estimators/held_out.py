@@ -1,7 +1,7 @@
-"""Models judged by rows that they have not seen.
+"""Models judged by rows that they have not seen: the one way to compare them.
 
-`learn` chooses sigma and rho with which held-out rows have the largest log density;
-`compare` puts a model beside Gaussian mixtures and a kernel density.
+`judge` has the log density of every row under a fit to others; `behind` ranks models by
+them; `beside` puts Gaussian mixtures and a kernel density next to a model.
 """
 
 from __future__ import annotations
@@ -9,24 +9,33 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
-from sklearn.model_selection import GridSearchCV, KFold, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
-from land.estimators.callbacks import tell
 from land.estimators.health import WORTHWHILE
 from land.metrics import KINDS, EuclideanMetric
 from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
+Name = TypeVar("Name", bound=Hashable)
+# Rows to fit to and rows held out, by their positions.
+Splits = Sequence[tuple[Any, Any]]
+
+# Logarithms of sigma and rho in units of the automatic ones, so that they carry over
+# between data of different size.
+Place = tuple[float, ...]
+FLAT: Place = (math.inf, math.inf)
 
 
 class Trial(NamedTuple):
@@ -56,174 +65,105 @@ def mean_and_error(values: Array) -> tuple[float, float]:
     return float(np.mean(known)), float(np.std(known, ddof=1) / math.sqrt(len(known)))
 
 
-# Sigma and rho, learned. Each candidate is fitted to some of the rows, metric included,
-# and scored on the others. Values are in units of the automatic ones, so that they
-# carry over between data of different size. The flat metric is always a candidate.
+@dataclass(frozen=True)
+class Candidate:
+    """An unfitted model; where its sigma and rho are to be learned, also their place.
 
-# Logarithms of sigma and rho in units of the automatic values.
-Place = tuple[float, ...]
-
-_FLAT: Place = (math.inf, math.inf)
-# Rows on which candidates are compared at most; parts of them, each held out once.
-_ROWS, _FOLDS = 300, 2
-# Curved candidates that are fitted at most: each takes as long as a fit.
-_TRIALS = 8
-# First steps of log sigma and log rho; they are halved once, where none is better.
-_STEPS = np.log([1.6, 4.0])
-# Tolerance of the fits. A step that gains less leads nowhere: ever smoother metrics
-# approach the flat one.
-_TOL = 5e-3
-
-
-class Learned(NamedTuple):
-    """What a search has found.
-
-    `parameters` are those of the estimator: `sigma` and `rho`, or a flat `metric`.
-    `gain` is by how much held-out rows have a larger mean log density than with the
-    flat metric, and `table` is the `learning_` of `land.LAND`.
+    Without a place they are automatic.
     """
 
-    parameters: dict[str, Any]
-    gain: float
-    table: list[dict[str, Any]]
+    model: Any
+    place: Place | None = None
 
-
-def learn(estimator: Any, data: Array, seed: int) -> Learned:
-    """Sigma and rho with which held-out rows have the largest log density.
-
-    A compass search: steps to both sides in log sigma and log rho, the last good
-    direction first, and half as long where none is better. Of candidates within a
-    standard error of the best the smoothest is chosen. An interrupt ends the search.
-
-    `estimator` is unfitted; its `sigma`, its `rho` or both are ``"learn"``.
-    """
-    if len(data) < 2 * _FOLDS:
-        raise ValueError(
-            f"sigma='learn' and rho='learn' hold out rows, and need at least "
-            f"{2 * _FOLDS} of them, got {len(data)}"
-        )
-    search = _Search(estimator, data, seed)
-    try:
-        search.run()
-    except KeyboardInterrupt:
-        if not search.found:
-            raise
-    return search.outcome()
-
-
-class _Search:
-    """Candidates that were tried, by their places, and log densities of held-out rows.
-
-    `data` are all rows; candidates are compared on a sample of them.
-    """
-
-    def __init__(self, estimator: Any, data: Array, seed: int) -> None:
-        order = np.random.default_rng(seed).permutation(len(data))
-        self.data, self.sample = data, data[order[:_ROWS]]
-        self.folds = list(KFold(_FOLDS).split(self.sample))
-        self.estimator, self.seed = estimator, seed
-        self.found: dict[Place, dict[str, Any]] = {}
-        self.values: dict[Place, Array] = {}
-
-    def run(self) -> None:
-        """Try candidates until none is better, or enough were tried."""
-        self.score(_FLAT)
-        given = self.estimator.rho, self.estimator.sigma
-        pairs = zip(np.eye(2)[::-1], given, strict=True)
-        axes = [axis for axis, value in pairs if value == "learn"]
-        directions = [sign * axis for axis in axes for sign in (1.0, -1.0)]
-        place = np.zeros(2)
-        for steps in (_STEPS, 0.5 * _STEPS):
-            while (way := self._ascent(place, directions, steps)) is not None:
-                place = place + way * steps
-                # On in this direction first, and not back.
-                across = [other for other in directions if other @ way == 0.0]
-                directions = [way, *across, -way]
-
-    def _ascent(self, place: Array, directions: list[Array], steps: Array) -> Any:
-        """The first direction in which a step is better, if there is one."""
-        least = self.score(tuple(place)) + _TOL
-        for direction in directions:
-            if len(self.found) > _TRIALS:  # and the flat one
-                return None
-            if self.score(tuple(place + direction * steps)) > least:
-                return direction
-        return None
-
-    def score(self, place: Place) -> float:
-        """Mean log density of held-out rows; minus infinity if a fit failed."""
-        if place not in self.found:
-            start = time.perf_counter()
-            score, error = -math.inf, ""
-            try:
-                self.values[place] = self._held_out(place)
-                score = float(np.mean(self.values[place]))
-            except Exception as problem:
-                error = f"{type(problem).__name__}: {problem}"
-            row = {"sigma": math.inf, "rho": math.inf}
-            if place != _FLAT:
-                row = self._parameters(place, self.data)
-            row |= {"score": score, "behind": math.inf, "stderr": math.nan}
-            row |= {"chosen": False, "seconds": time.perf_counter() - start}
-            self.found[place] = row | {"error": error}
-            if self.estimator.verbose:
-                self._report(place)
-        return self.found[place]["score"]
-
-    def _held_out(self, place: Place) -> Array:
-        """Log densities of all rows, held out."""
-        values = np.empty(len(self.sample))
-        quiet = {"callback": None, "verbose": 0, "random_state": self.seed}
-        model = clone(self.estimator).set_params(tol=_TOL, **quiet)
-        for fitted, held_out in self.folds:
-            rows = self.sample[fitted]
-            model.set_params(**self._parameters(place, rows))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                values[held_out] = try_out(model, rows, self.sample[held_out]).values
-        lost = int(np.sum(~np.isfinite(values)))
-        if lost:
-            raise ValueError(f"{lost} of {len(values)} rows have no density")
-        return values
-
-    def _parameters(self, place: Place, rows: Array) -> dict[str, Any]:
-        """Parameters of an estimator for a candidate, if it is fitted to these rows."""
-        if place == _FLAT:
+    def parameters(self, rows: Array) -> dict[str, Any]:
+        """Parameters of the model, if it is fitted to these rows."""
+        model, place = self.model, self.place
+        sigma, rho = model.sigma, model.rho
+        if place is None:
+            return {"sigma": _not_learned(sigma), "rho": _not_learned(rho)}
+        if place == FLAT:
             flat = EuclideanMetric(rows.shape[1])
             return {"metric": flat, "sigma": "auto", "rho": "auto"}
-        sigma, rho = self.estimator.sigma, self.estimator.rho
-        parts = self.estimator._parts
         if isinstance(sigma, str):
-            sigma = math.exp(place[0]) * automatic_sigma(rows, parts, sharp=True)
+            sigma = automatic_sigma(rows, model._parts, sharp=True)
+            sigma *= math.exp(place[0])
         if isinstance(rho, str):
-            kind = KINDS[self.estimator.metric or "diagonal"]
-            rho = automatic_rho(rows, sigma, parts, kind=kind, sharp=True)
+            kind = KINDS[model.metric or "diagonal"]
+            rho = automatic_rho(rows, sigma, model._parts, kind=kind, sharp=True)
             rho *= math.exp(place[1])
         return {"sigma": sigma, "rho": rho}
 
-    def outcome(self) -> Learned:
-        """The smoothest candidate within a standard error of the best."""
-        if not self.values:
-            error = self.found[_FLAT]["error"]
-            raise RuntimeError(f"no sigma and rho could be learned; the first: {error}")
-        best = max(self.values, key=lambda place: self.found[place]["score"])
-        for place, values in self.values.items():
-            gap = mean_and_error(self.values[best] - values)
-            self.found[place] |= zip(("behind", "stderr"), gap, strict=True)
-        rows = self.found.items()
-        near = [place for place, row in rows if row["behind"] <= row["stderr"]]
-        chosen = max(near, key=lambda place: (place[1], place[0]))
-        self.found[chosen]["chosen"] = True
-        gain = self.found[chosen]["score"] - self.found[_FLAT]["score"]
-        parameters = self._parameters(chosen, self.data)
-        return Learned(parameters, gain, list(self.found.values()))
+    def for_rows(self, rows: Array) -> Any:
+        """The unfitted model for these rows."""
+        return clone(self.model).set_params(**self.parameters(rows))
 
-    def _report(self, place: Place) -> None:
-        row, (sigma, rho) = self.found[place], np.exp(place)
-        what = f"automatic sigma x {sigma:.2g}, rho x {rho:.2g}"
-        what = "flat metric" if place == _FLAT else what
-        outcome = row["error"] or f"held-out log density {row['score']:.4f}"
-        tell(f"learn: {len(self.found)}  {what}  {outcome}  {row['seconds']:.1f} s")
+
+def _not_learned(value: Any) -> Any:
+    return "auto" if isinstance(value, str) else value
+
+
+class Judgement(NamedTuple):
+    """How a candidate does on rows that it was not fitted to.
+
+    `values` are log densities of all rows, NaN for those that were not held out;
+    `labels` the clusters of all rows by each of the fits, if asked for; `sigma` and
+    `rho` medians over the fits.
+    """
+
+    values: Array
+    labels: list[NDArray[np.intp]]
+    sigma: float
+    rho: float
+    n_log_maps: int
+    n_parameters: int
+
+    @property
+    def score(self) -> float:
+        """Mean log density of held-out rows."""
+        return float(np.nanmean(self.values))
+
+
+def judge(
+    candidate: Candidate, data: Array, splits: Splits, clusters: bool = False
+) -> Judgement:
+    """Fit a candidate, metric included, to parts of the rows and score the others.
+
+    A ValueError if a row has no density.
+    """
+    total, counts = np.zeros(len(data)), np.zeros(len(data))
+    fitted, labels = [], []
+    for train, test in splits:
+        rows = data[train]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trial = try_out(candidate.for_rows(rows), rows, data[test])
+            if clusters:
+                labels.append(trial.model.predict(data))
+        lost = int(np.sum(~np.isfinite(trial.values)))
+        if lost:
+            raise ValueError(f"{lost} of {len(test)} rows have no density")
+        total[test] += trial.values
+        counts[test] += 1.0
+        fitted.append(trial.model)
+    values = np.divide(total, counts, out=np.full(len(data), np.nan), where=counts > 0)
+    sigma, rho = np.median([_sizes(each) for each in fitted], axis=0).tolist()
+    work, count = sum(m.n_log_maps_ for m in fitted), fitted[0].n_parameters_
+    return Judgement(values, labels, sigma, rho, work, count)
+
+
+def _sizes(model: Any) -> tuple[float, float]:
+    """Sigma and rho; infinite for the flat metric, NaN for others that were given."""
+    unknown = math.inf if model.metric_.is_flat else math.nan
+    return getattr(model, "sigma_", unknown), getattr(model, "rho_", unknown)
+
+
+def behind(values: Mapping[Name, Array]) -> dict[Name, tuple[float, float]]:
+    """By how much each is behind the best, row by row, and the standard error of it.
+
+    `values` are log densities of the same rows, by the names of models.
+    """
+    best = max(values, key=lambda name: float(np.nanmean(values[name])))
+    return {name: mean_and_error(values[best] - own) for name, own in values.items()}
 
 
 # A model beside ordinary densities.
@@ -233,12 +173,14 @@ _HELD_OUT, _MOST = 0.2, 10
 # Rows of data at least: five are held out, and each fold has some.
 LEAST_ROWS = 25
 # Bandwidths to choose from, for columns of variance 1.
-_BANDWIDTHS = np.geomspace(0.03, 2.0, 25)
+_BANDWIDTHS = np.geomspace(0.03, 2.0, 25).tolist()
+# Rows that are left out for that at most.
+_LEFT_OUT = 1000
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Log densities of the held-out rows under one model, and the time of its fit."""
+    """Log densities of the held-out rows under one model, and the time of its fits."""
 
     name: str
     note: str
@@ -299,48 +241,89 @@ def verdict(one: Entry, other: Entry) -> int:
 
 
 def compare(model: Any, X: Array, seed: int, say: Callable[[str], None]) -> Comparison:
-    """Fit a model and its rivals to 80 % of the rows, and score the others.
+    """Fit a model and its rivals to 80 % of the rows, and score the others."""
+    split = train_test_split(np.arange(len(X)), test_size=_HELD_OUT, random_state=seed)
+    train, test = split
+    say(f"comparing: fitting to {len(train)} of {len(X)} rows")
+    fitted, values, seconds = try_out(clone(model), X[train], X[test])
+    own = Entry("LAND", "as fitted, to these rows", values, seconds)
+    say("comparing with Gaussian mixtures and a kernel density estimate")
+    size = getattr(getattr(model, "estimator", model), "n_components", 1)
+    metric = getattr(fitted, "estimator_", fitted).metric_
+    flat = isinstance(metric, EuclideanMetric)
+    return beside(own, size, flat, X, [(train, test)], seed)
+
+
+def beside(
+    own: Entry, size: int, flat: bool, data: Array, splits: Splits, seed: int
+) -> Comparison:
+    """A model of so many components, and its rivals on the same held-out rows.
 
     Rivals see columns of variance 1: it makes no difference to the mixtures, and one
     bandwidth then suits all columns. Densities are in the units of the data.
     """
-    train, test = train_test_split(X, test_size=_HELD_OUT, random_state=seed)
+    entries = [own]
+    order = np.argsort(np.concatenate([test for _, test in splits]))
+    for note, fit in _RIVALS.items():
+        parts = [(data[train], data[test]) for train, test in splits]
+        start = time.perf_counter()
+        tried = [_try_scaled(fit, size, *part, seed) for part in parts]
+        seconds = time.perf_counter() - start
+        known = np.concatenate([values for _, values in tried])
+        known = known[order] if len(splits) > 1 else known
+        entries.append(
+            Entry(_name([model for model, _ in tried]), note, known, seconds)
+        )
+    return Comparison(entries, min(len(train) for train, _ in splits), flat)
+
+
+def _try_scaled(fit, size: int, train: Array, test: Array, seed: int) -> Any:
+    """A rival for columns that are scaled to variance 1, and densities of others."""
     scaler = StandardScaler().fit(train)
-    scaled, unseen = scaler.transform(train), scaler.transform(test)
-    log_scale = float(np.log(scaler.scale_).sum())
-    size = getattr(getattr(model, "estimator", model), "n_components", 1)
-    mixture = GaussianMixture(size, n_init=5, random_state=seed)
-    sizes = {"n_components": list(range(1, min(_MOST, len(train) // 2) + 1))}
-    all_rows = [(np.arange(len(train)), np.arange(len(train)))]
-    by_bic = GridSearchCV(mixture, sizes, scoring=_minus_bic, cv=all_rows)
-    widths = GridSearchCV(KernelDensity(rtol=1e-4), {"bandwidth": _BANDWIDTHS})
-    say(f"comparing: fitting to {len(train)} of {len(X)} rows")
-    own, values, seconds = try_out(clone(model), train, test)
-    entries = [Entry("LAND", "as fitted, to these rows", values, seconds)]
-    say("comparing with Gaussian mixtures and a kernel density estimate")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mixtures of too many components
-        for rival, note in (
-            (mixture, "as many components"),
-            (by_bic, f"the best by BIC, up to {_MOST}"),
-            (widths, "bandwidth cross-validated"),
-        ):
-            fitted, values, seconds = try_out(rival, scaled, unseen)
-            fitted = getattr(fitted, "best_estimator_", fitted)
-            entries.append(Entry(_name(fitted), note, values - log_scale, seconds))
-    metric = getattr(own, "estimator_", own).metric_
-    return Comparison(entries, len(train), isinstance(metric, EuclideanMetric))
+        model = fit(scaler.transform(train), size, seed)
+        values = model.score_samples(scaler.transform(test))
+    return model, values - float(np.log(scaler.scale_).sum())
 
 
-def _minus_bic(mixture: GaussianMixture, X: Array) -> float:
-    return -float(mixture.bic(X))
+def _same_size(rows: Array, size: int, seed: int) -> Any:
+    return GaussianMixture(size, n_init=3, random_state=seed).fit(rows)
 
 
-def _name(rival: Any) -> str:
-    count = getattr(rival, "n_components", None)
-    if count is None:
+def _best_by_bic(rows: Array, _: int, seed: int) -> Any:
+    sizes = range(1, min(_MOST, len(rows) // 2) + 1)
+    return min((_same_size(rows, k, seed) for k in sizes), key=lambda g: g.bic(rows))
+
+
+def _kernel_density(rows: Array, _: int, seed: int) -> Any:
+    """The bandwidth is the best for rows that are left out, one at a time."""
+    some = np.random.default_rng(seed).permutation(len(rows))[:_LEFT_OUT]
+    squares = cdist(rows[some], rows, "sqeuclidean")
+    squares[np.arange(len(some)), some] = np.inf
+
+    def score(width: float) -> float:
+        values = logsumexp(-0.5 * squares / width**2, axis=1)
+        return float(np.mean(values) - rows.shape[1] * math.log(width))
+
+    width = max(_BANDWIDTHS, key=score)
+    return KernelDensity(bandwidth=width, rtol=1e-4).fit(rows)
+
+
+# What is put beside a model: notes, and what fits it to rows.
+_RIVALS: dict[str, Callable[[Array, int, int], Any]] = {
+    "as many components": _same_size,
+    f"the best by BIC, up to {_MOST}": _best_by_bic,
+    "bandwidth cross-validated": _kernel_density,
+}
+
+
+def _name(fitted: Sequence[Any]) -> str:
+    counts = sorted({getattr(each, "n_components", 0) for each in fitted})
+    if counts == [0]:
         return "kernel density estimate"
-    return f"Gaussian mixture of {count} component{'s' * (count > 1)}"
+    words = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    return f"Gaussian mixture of {words} component{'s' * (counts[-1] > 1)}"
 
 
 def _gap(one: Entry, other: Entry) -> str:

@@ -18,7 +18,6 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from land._validation import check_count, check_points
-from land.estimators.selection import SIGNS
 from land.estimators.standardized import nameless
 from land.geodesics import exp_map, log_map
 from land.metrics import Metric
@@ -39,7 +38,14 @@ from land.plotting.sheet import (
 _FAINTEST = 0.05
 # Dimensions at most; more panels than theirs would be too small to read.
 MOST_SHOWN = 8
-_LABELS = {"bic": "BIC", "aic": "AIC", "held_out": "held-out log density"}
+# What can be drawn of a selection, the most telling first.
+_LABELS = {
+    "stability": "agreement of halves, adjusted Rand index",
+    "held_out": "held-out log density",
+    "bic": "BIC",
+    "aic": "AIC",
+}
+_SHADES = ("0.2", "0.5", "0.7")
 _RING: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 12, "ls": ""}
 
 
@@ -326,45 +332,62 @@ def plot_learning(model: Any, ax: Axes | None = None, **style) -> PathCollection
 def plot_selection(
     selection: Any, ax: Axes | None = None, *, criterion: str | None = None, **style
 ) -> list[Line2D]:
-    """Draw a criterion against the number of components, a line for each sigma.
+    """Draw a criterion against the number of components, a line for each metric.
 
-    Returns the lines, and last a ring around the best candidate; those that failed are
-    left out.
+    Candidates that dropped out before the last round were judged on fewer rows, and are
+    left out, as are those that failed. Returns the lines of the candidates and those of
+    the rivals, which are dashed, and last a ring around the chosen candidate.
 
     Parameters
     ----------
     selection : Selection, DataFrame or list of dict
         The result of `land.select`, or its table.
-    criterion : {"bic", "aic", "held_out"}, optional
-        What to draw; by default what the selection was made by, else BIC.
+    criterion : {"held_out", "stability", "bic", "aic"}, optional
+        What to draw; by default what the selection was made by, else the first of these
+        that is in the table.
     ax, **style
         See `land.plotting`; of `Axes.plot`.
     """
-    name = criterion or getattr(selection, "criterion", "bic")
-    if name not in SIGNS:
-        words = ", ".join(repr(word) for word in SIGNS)
-        raise ValueError(f"criterion must be one of {words}, got {name!r}")
-    usable = [row for row in _rows(selection) if math.isfinite(row.get(name, math.nan))]
-    if not usable:
+    rows = _rows(selection)
+    drawable = (word for word in _LABELS if _known(rows, word))
+    name = criterion or next(drawable, "held_out")
+    if name not in _LABELS:
+        words = ", ".join(repr(word) for word in _LABELS)
+        raise ValueError(f"criterion must be one of {words}, got {criterion!r}")
+    usable = _known(rows, name)
+    candidates = [row for row in usable if row["model"] == "LAND"]
+    if not candidates:
         raise ValueError(f"selection has no row with a finite {name}")
+    last = max(row["round"] for row in candidates)
     ax = axes(ax)
-    lines: dict[float | None, list[dict]] = {}
-    for row in sorted(usable, key=lambda row: row["n_components"]):
-        sigma = row.get("sigma", math.nan)
-        lines.setdefault(sigma if math.isfinite(sigma) else None, []).append(row)
+    lines: dict[str, list[dict]] = {}
+    for row in sorted(candidates, key=lambda row: row["n_components"]):
+        if row["round"] == last:
+            lines.setdefault(_kind(row), []).append(row)
     artists: list[Line2D] = []
-    for sigma, color in zip(lines, component_colors(len(lines)), strict=True):
-        look = styled(style, color=color, marker=".")
-        if len(lines) > 1:
-            words = rf"$\sigma = {sigma:.3g}$" if sigma else "given metric"
-            look.setdefault("label", words)
-        points = [(row["n_components"], row[name]) for row in lines[sigma]]
+    for kind, color in zip(lines, component_colors(len(lines)), strict=True):
+        look = styled(style, color=color, marker=".", label=kind)
+        points = [(row["n_components"], row[name]) for row in lines[kind]]
         artists += ax.plot(*zip(*points, strict=True), **look)
-    best = min(usable, key=lambda row: SIGNS[name] * row[name])
+    rivals = (row for row in usable if row["model"] != "LAND")
+    for row, shade in zip(rivals, _SHADES, strict=False):
+        artists.append(ax.axhline(row[name], color=shade, ls="--", label=row["model"]))
+    best = next(row for row in candidates if row["chosen"])
     artists += ax.plot(best["n_components"], best[name], **_RING)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="components", ylabel=_LABELS[name])
     return artists
+
+
+def _known(rows: list[dict], name: str) -> list[dict]:
+    """Rows of the table with a number of that name."""
+    return [row for row in rows if math.isfinite(row.get(name, math.nan))]
+
+
+def _kind(row: dict) -> str:
+    """What a line of candidates is for."""
+    flat = row["metric"] == "flat"
+    return "flat" if flat else f"{row['metric']}, {row['reference']}"
 
 
 def _rows(selection: Any) -> list[dict]:
