@@ -49,3 +49,15 @@ def test_a_fit_goes_on_from_an_earlier_one(cloud):
     again = land.RiemannianKMeans(2, init=first.cluster_centers_, **FLAT).fit(cloud)
     assert again.n_iter_ <= first.n_iter_
     np.testing.assert_allclose(again.cluster_centers_, first.cluster_centers_)
+
+
+@pytest.mark.parametrize("name", ["LAND", "LANDMixture"])
+def test_a_warm_start_begins_with_the_last_means(name, arc):
+    options = {"sigma": 0.5, "rho": 0.1, "n_samples": 400, "random_state": 0}
+    model = getattr(land, name)(**options, tol=1e-2, warm_start=True).fit(arc)
+    means, maps = model.history_[-1].means, model.n_log_maps_
+    model.fit(arc)
+    np.testing.assert_allclose(model.history_[0].means, means)
+    assert model.n_log_maps_ < maps
+    cold = getattr(land, name)(**options, tol=1e-2).fit(arc)
+    assert not np.allclose(cold.history_[0].means, means)

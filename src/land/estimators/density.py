@@ -80,6 +80,7 @@ class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
     reference: Reference = "lebesgue"
     covariance_type: str = "full"
     n_samples: int = 3000
+    warm_start: bool = False
     verbose: int = 0
     callback: Any = None
 
@@ -156,6 +157,11 @@ class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
         """Whether the flat metric is tried as well."""
         automatic = isinstance(self.sigma, str) and isinstance(self.rho, str)
         return automatic and is_learned(self.metric) and self.method == "ml"
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit starts from the model of the one before."""
+        return self.warm_start and hasattr(self, "objective_")
 
     @property
     def _sharp(self) -> bool:
@@ -335,6 +341,8 @@ class LAND(RiemannianDensity):
         ``optimizer="paper"``: when its squared change is at most this.
     random_state : None, int, RandomState or Generator
         Randomness of starts and quadrature. The same integer gives the same fit.
+    warm_start : bool
+        Whether a second fit starts from the mean of the first one, in place of `init`.
     verbose : int
         Whether to report every step on the standard error stream.
     callback : callable, list of callables or None
@@ -406,7 +414,8 @@ class LAND(RiemannianDensity):
 
     def _run(self, problem, weights, settings, rng) -> Outcome:
         shape = problem.data.shape[1:]
-        init = check_init(self.init, ("least_squares", "random"), "a mean", shape)
+        init = self.mean_ if self._goes_on else self.init
+        init = check_init(init, ("least_squares", "random"), "a mean", shape)
 
         def fit(own: FitProblem) -> Outcome:
             estimate, converged = fit_one(own, weights, init, settings, rng)

@@ -68,7 +68,7 @@ class LANDMixture(RiemannianDensity):
         belongs.
     n_init : int
         Number of fits with different randomness; the best one is kept.
-    n_samples, max_iter, tol, random_state, verbose, callback
+    n_samples, max_iter, tol, random_state, warm_start, verbose, callback
         See `LAND`; `tol` applies to the fall of the objective in EM steps.
     n_jobs : int or None
         Number of processes that score points, see `LAND`, and that share the `n_init`
@@ -120,7 +120,8 @@ class LANDMixture(RiemannianDensity):
     def _run(self, problem, weights, settings, rng) -> Outcome:
         n, dim = problem.data.shape
         count = check_parts("n_components", self.n_components, n)
-        init = check_init(self.init, _INITS, "means", (count, dim))
+        init = self.means_ if self._goes_on else self.init
+        init = check_init(init, _INITS, "means", (count, dim))
         start = init, count, self.covariance_type
         run = MixtureRun(problem, weights, settings, *start)
         rngs = [rng, *rng.spawn(self.n_init - 1)]
