@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from land._validation import as_generator, check_count, check_points, check_positive
+from land._validation import (
+    as_generator,
+    check_count,
+    check_points,
+    check_positive,
+    check_word,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +53,19 @@ def test_messages_are_short():
         with pytest.raises(ValueError, match="n must be") as caught:
             check("n", 10**400)
         assert len(str(caught.value)) < 100
+    words = 100_000 * "x"
+    for check in (check_points, check_positive, check_count):
+        with pytest.raises(ValueError, match="n must be") as caught:
+            check("n", words)
+        assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("value", ["foo", 1000 * "x", None, np.ones(3), [1], {1: 2}])
+def test_words(value):
+    with pytest.raises(ValueError, match=r"law must be 'a', 'b' or 'c', got") as caught:
+        check_word("law", value, ("a", "b", "c"))
+    assert len(str(caught.value)) < 150
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "1", None, 10**12, 10**400])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral
-from reprlib import repr as shown
-from typing import Any
+from reprlib import Repr
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,43 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 # Beyond, squares overflow or memory does not suffice.
 _LARGEST, _MOST = 1e150, 10**8
 
+_short = Repr()
+_short.maxstring = _short.maxother = 80
+
+
+def shown(value: Any) -> str:
+    """A value in one line of a message, shortened if it is long."""
+    return " ".join(_short.repr(value).split())
+
+
+def refuse(
+    name: str, words: Iterable[str], others: Iterable[str], value: Any
+) -> NoReturn:
+    """Say what an argument may be, words and other things, and what came."""
+    *allowed, last = [*map(repr, words), *others]
+    expected = f"{', '.join(allowed)} or {last}" if allowed else last
+    raise ValueError(f"{name} must be {expected}, got {shown(value)}")
+
+
+def check_word(name: str, value: Any, words: Iterable[str]) -> None:
+    """Refuse what is not one of the words allowed for `name`."""
+    if not isinstance(value, str) or value not in words:
+        refuse(name, words, (), value)
+
+
+def real_numbers(name: str, error: Exception) -> ValueError:
+    """What to raise where NumPy says that something is no array of real numbers."""
+    reason = str(error)
+    reason = reason if len(reason) <= 200 else f"{reason[:200]} ..."
+    return ValueError(f"{name} must be an array of real numbers: {reason}")
+
 
 def check_kind(name: str, value: Any) -> NDArray[Any]:
     """Return `value` as an array; refuse what only looks like numbers to NumPy."""
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+        raise real_numbers(name, error) from None
     if np.ma.is_masked(value):
         raise ValueError(f"{name} has masked values; drop or impute them first")
     if array.dtype.kind in "mM":
@@ -49,7 +80,7 @@ def check_points(
             raise ValueError("got complex ones")
         array = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+        raise real_numbers(name, error) from None
     if array.ndim == 0 or (ndim is not None and array.ndim != ndim):
         expected = "at least one axis" if ndim is None else f"{ndim} axes"
         raise ValueError(
@@ -91,7 +122,7 @@ def check_positive(name: str, value: Any, *, or_zero: bool = False) -> float:
             f"{name} must be a number, {expected}, got {shown(value)}"
         ) from None
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not or_zero):
-        raise ValueError(f"{name} must be {expected} and finite, got {value!r}")
+        raise ValueError(f"{name} must be {expected} and finite, got {shown(value)}")
     if number > 0.0 and not 1.0 / _LARGEST <= number <= _LARGEST:
         raise ValueError(
             f"{name} must be between {1.0 / _LARGEST:g} and {_LARGEST:g}, "
@@ -130,7 +161,7 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng(int(random_state))
     raise ValueError(
         "random_state must be None, an integer >= 0, a NumPy RandomState or a NumPy "
-        f"Generator, got {random_state!r}"
+        f"Generator, got {shown(random_state)}"
     )
 
 

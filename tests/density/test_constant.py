@@ -205,3 +205,24 @@ def test_a_covariance_beyond_all_geodesics(arc):
     metric, mean, _ = arc
     with pytest.raises(ValueError, match="covariance is too large for the metric"):
         land.log_constant(metric, mean, 1e100 * np.eye(2), random_state=0)
+
+
+STEP = FunctionMetric(lambda x: jnp.where(x[0] > 0.0, 100.0, 1.0) + 0.0 * x, 2)
+
+
+@pytest.mark.parametrize("method", ["lattice", "monte_carlo"])
+def test_a_metric_that_is_not_smooth_is_refused(method):
+    """To find out for all points would take minutes."""
+    with pytest.raises(ValueError, match=r"^metric must be smooth .* of 32 points"):
+        land.log_constant(STEP, [0.1, 0.0], 0.2 * np.eye(2), method=method)
+
+
+def test_the_limit_of_iterations_is_an_argument():
+    """With too few of them this smooth metric is out of reach as well."""
+    metric = FunctionMetric(lambda x: 1.0 + x[0] ** 2 + 0.0 * x, 2)
+    model = metric, [0.1, 0.0], 0.2 * np.eye(2)
+    assert land.log_constant(*model, n_samples=200, random_state=0).n_failed == 0
+    with pytest.raises(ValueError, match=r"geodesics to .* were not found"):
+        land.log_constant(*model, n_samples=200, random_state=0, max_iter=1)
+    with pytest.raises(ValueError, match="max_iter must be at least 1"):
+        land.log_constant(*model, max_iter=0)

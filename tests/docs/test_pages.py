@@ -74,7 +74,7 @@ def test_the_notebook_is_that_of_the_tutorial():
 def test_ways_of_a_datum_name_files_and_are_short():
     text = (DOCS / "architecture.md").read_text()
     ways = re.findall(r"^### `(.*?)`\n\n```text\n(.*?)^```$", text, re.M | re.S)
-    assert len(ways) == 3
+    assert len(ways) == 4
     for name, drawing in ways:
         files = re.findall(r"[\w/]+\.py", drawing)
         assert 0 < len(files) <= _MOST_FILES, name

@@ -122,6 +122,46 @@ def test_bad_weights(weights, what):
         land.LAND(metric=FLAT).fit(DATA, sample_weight=weights)
 
 
+@pytest.mark.parametrize("verbose", [np.ones(3), "yes", 1.5, None])
+def test_bad_verbosity(verbose):
+    with pytest.raises(ValueError, match=r"^verbose must be a bool or an integer, got"):
+        land.LAND(metric=FLAT, verbose=verbose).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    ("X", "what"),
+    [
+        ([[10**400, 1], [2, 3]], "X must be an array of real numbers: int too large"),
+        (1e200 * DATA, r"X must be at most 1e\+150 in size"),
+        (np.ma.masked_greater(DATA, 1.0), "X has masked values"),
+    ],
+)
+def test_bad_data_of_models_that_hold_models(X, what):
+    y = np.arange(len(X)) % 2
+    for model in (land.Standardized(land.LAND()), land.LANDClassifier()):
+        with pytest.raises(ValueError, match=what):
+            model.fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [None, "LAND", land.LAND, [], DATA])
+def test_what_is_standardized_must_be_a_model(estimator):
+    with pytest.raises(ValueError, match=r"^estimator must be an estimator of land"):
+        land.Standardized(estimator).fit(DATA)
+
+
+@pytest.mark.parametrize("metric", [None, DATA, "diagonal"])
+def test_distances_need_a_metric(metric):
+    with pytest.raises(ValueError, match=r"^metric must be an instance of"):
+        land.pairwise_distances(metric, DATA)
+
+
+@pytest.mark.parametrize("extra", [1, "note", [1, 2], DATA])
+def test_what_is_stored_beside_a_model_must_have_names(extra, flat, tmp_path):
+    with pytest.raises(ValueError, match=r"^extra must be a mapping or None, got"):
+        flat.save(tmp_path / "model", extra)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("callback", [1, "print", [print, "print"], {print}])
 def test_callback_must_be_callable(callback):
     with pytest.raises(ValueError, match="callback must be callable, a list of"):

@@ -142,9 +142,15 @@ def test_any_kind_of_labels(classes):
         (np.zeros((3, 1)), [0, 0, 0], r"one label for each row, got shape \(3, 1\)"),
         ("ab", [0, 0], "labels_true must be numbers or words"),
         (3, [0], "labels_true must be numbers or words"),
+        ([1j, 2.0], [0, 0], "labels_true must be numbers or words"),
+        ([0, 0], [], "labels_pred must be numbers or words"),
         (np.array([0, "a"], dtype=object), [0, 0], "must be numbers or words"),
-        ([0, 0], [np.nan, 1.0], "labels_pred contains NaN"),
-        (pd.Series([1, None], dtype="Int64"), [0, 0], "labels_true contains NaN"),
+        ([0, 0], [np.nan, 1.0], "labels_pred must be .* contains NaN"),
+        (
+            pd.Series([1, None], dtype="Int64"),
+            [0, 0],
+            "labels_true must be .* contains NaN",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(classes, clusters, message):

@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -116,14 +117,36 @@ def test_pickles_are_not_opened(file, tmp_path):
     assert not os.path.exists(trace)  # noqa: PTH110
 
 
-def test_shapes_larger_than_the_file_are_refused(file):
-    for shape in [(10**15,), (2**40, 2**40), (-2,)]:
-        content = npy(np.zeros(2)).replace(b"(2,)", repr(shape).encode())
-        header = content[10:].split(b"\n")[0]
-        content = content[:8] + (len(header) + 1).to_bytes(2, "little") + content[10:]
-        replace_member(file, "mean_.npy", content)
+def declare(content, shape, kind="<f8"):
+    """The same bytes, which now declare another shape and type."""
+    content = content.replace(b"(2,)", repr(shape).encode())
+    content = content.replace(b"<f8", kind.encode())
+    header = content[10:].split(b"\n")[0]
+    return content[:8] + (len(header) + 1).to_bytes(2, "little") + content[10:]
+
+
+@pytest.mark.parametrize("member", ["mean_.npy", "metric.data.npy"])
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        ((10**15,), "<f8"),
+        ((2**40, 2**40), "<f8"),
+        ((2**27,), "<f8"),
+        ((-2,), "<f8"),
+        # These take no bytes, and much memory once they are made numbers.
+        ((2**27,), "<U0"),
+        ((2**27,), "|V0"),
+    ],
+)
+def test_shapes_larger_than_the_file_are_refused(file, member, shape, kind):
+    replace_member(file, member, declare(npy(np.zeros(2)), shape, kind))
+    tracemalloc.start()
+    try:
         with pytest.raises(land.ModelFileError, match="is damaged"):
             land.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
 
 
 def test_compressed_members_are_refused(file):

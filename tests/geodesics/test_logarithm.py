@@ -6,7 +6,7 @@ import pytest
 
 import land
 from land.geodesics import LogMap
-from land.metrics import EuclideanMetric, FunctionMetric
+from land.metrics import EuclideanMetric, FunctionMetric, LocalDiagonalMetric
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +157,23 @@ def test_results_can_be_cut_and_joined():
     np.testing.assert_allclose(onward.tangents, points - [0.5, 0.5], atol=1e-9)
     with pytest.raises(ValueError, match="curves must be a result"):
         land.log_map(flat, [0.0, 0.0], points, curves=joined)
+
+
+def test_alone_as_in_company():
+    """These were farther alone than in one call with all of the data, by up to 5 %."""
+    data = land.datasets.make_spiral(150, random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.2, rho=1e-4)
+    base = data[121]
+    together = land.log_map(metric, base, data).lengths
+    for row in (0, 22, 23, 29, 137):
+        alone = land.geodesic(metric, base, data[row]).length
+        assert alone == pytest.approx(together[row], rel=1e-3)
+
+
+def test_order_does_not_matter():
+    data, _ = land.datasets.make_two_moons(60, random_state=0)
+    metric = LocalDiagonalMetric(data, sigma=0.2, rho=1e-3)
+    order = np.random.default_rng(0).permutation(60)
+    one = land.log_map(metric, data[0], data).lengths
+    other = land.log_map(metric, data[0], data[order]).lengths
+    np.testing.assert_allclose(other, one[order], rtol=1e-3)

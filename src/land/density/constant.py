@@ -13,8 +13,10 @@ from land._validation import (
     check_count,
     check_covariance,
     check_points,
+    check_positive,
+    check_word,
 )
-from land.density.cover import cover_model
+from land.density.cover import check_reach, cover_model
 from land.density.nodes import (
     Law,
     LogConstant,
@@ -29,6 +31,7 @@ from land.density.nodes import (
 )
 from land.geodesics import exp_map, log_map
 from land.geodesics.equation import check_metric, dimension
+from land.geodesics.logarithm import MAX_ITER
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -37,6 +40,9 @@ Array = NDArray[np.float64]
 _SAMPLES_PER_POINT = 4
 # Mass of a normal distribution beyond the lattice.
 _TAIL = 1e-6
+# What that leaves out, in units of the tail: volumes may grow outwards. Of 200 random
+# models it was up to 7e-6 of the constant, and less than 2e-6 of most.
+_LEFT_OUT = 5.0
 # A draw is past the cut locus if its point can be reached on a way that is shorter by
 # more than this share: log maps are more accurate.
 _SHORTER = 1e-3
@@ -53,6 +59,7 @@ def log_constant(
     reference: Reference = "riemannian",
     method: Literal["lattice", "monte_carlo"] = "lattice",
     tol: float = 1e-6,
+    max_iter: int = MAX_ITER,
 ) -> LogConstant:
     """Logarithm of the normalisation constant C(mean, covariance).
 
@@ -84,6 +91,9 @@ def log_constant(
         estimator, over normal draws of tangents.
     tol : float
         Tolerance of the geodesics.
+    max_iter : int
+        Iterations after which a geodesic is given up. A metric under which many are is
+        refused.
 
     Returns
     -------
@@ -104,19 +114,20 @@ def log_constant(
     center = check_points("mean", mean, dim, ndim=1)
     spread = check_covariance("covariance", covariance, dim)
     law = law_of(volume, reference)
-    if method not in ("lattice", "monte_carlo"):
-        raise ValueError(f"method must be 'lattice' or 'monte_carlo', got {method!r}")
+    check_word("method", method, ("lattice", "monte_carlo"))
     n_samples = check_count("n_samples", n_samples, minimum=2)
+    tol, max_iter = check_positive("tol", tol), check_count("max_iter", max_iter)
     check_metric(metric, mean=center)
     rng = as_generator(random_state)
     if method == "monte_carlo":
         normal = rng.standard_normal((n_samples, metric.dim))
-        nodes = monte_carlo_nodes(metric, center, cholesky(spread), normal, law, tol)
+        factor = cholesky(spread)
+        nodes = monte_carlo_nodes(metric, center, factor, normal, law, tol, max_iter)
     elif metric.is_flat:
         return normal_constant(spread)
     else:
         n_points = -(-n_samples // _SAMPLES_PER_POINT)
-        cover = cover_model(metric, center, spread, n_points, rng, _TAIL, tol)
+        cover = cover_model(metric, center, spread, n_points, rng, _TAIL, tol, max_iter)
         nodes = cover.nodes(metric, center, law)
     if nodes.n_failed and method == "monte_carlo":
         warnings.warn(
@@ -125,11 +136,18 @@ def log_constant(
             RuntimeWarning,
             stacklevel=2,
         )
-    return summarise(nodes, invert(spread), tol)
+    known = tol if method == "monte_carlo" else float(np.hypot(tol, _LEFT_OUT * _TAIL))
+    return summarise(nodes, invert(spread), known)
 
 
 def monte_carlo_nodes(
-    metric: Metric, mean: Array, factor: Array, normal: Array, law: Law, tol: float
+    metric: Metric,
+    mean: Array,
+    factor: Array,
+    normal: Array,
+    law: Law,
+    tol: float,
+    max_iter: int = MAX_ITER,
 ) -> Nodes:
     """The paper's Eq. 8: tangents L z for standard normal draws z (n, D).
 
@@ -145,7 +163,9 @@ def monte_carlo_nodes(
     if law == "paper":
         log_volumes += metric.log_volume(mean)
     else:
-        logs = log_map(metric, mean, np.where(good[:, None], points, mean), tol=tol)
+        check_reach(metric, mean, points[good], max_iter)
+        ends = np.where(good[:, None], points, mean)
+        logs = log_map(metric, mean, ends, tol=tol, max_iter=max_iter)
         lengths = np.sqrt(metric.inner(mean, tangents, tangents))
         shorter = logs.converged & (logs.lengths < (1.0 - _SHORTER) * lengths)
         log_volumes = np.where(shorter, -np.inf, log_volumes + logs.log_dets)

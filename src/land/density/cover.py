@@ -25,6 +25,7 @@ from scipy.stats import chi2, norm, qmc
 from land.density.lattice import Keys, Lattice, Normal, lay_out, refined, subdivided
 from land.density.nodes import Law, Nodes, cholesky, invert, squared_lengths
 from land.geodesics import LogMap, exp_map, log_map
+from land.geodesics.logarithm import MAX_ITER
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -57,6 +58,8 @@ class _Settings:
     max_iter : int
         Iterations for geodesics from a model without data: what takes more is out of
         reach, or out of the metric's domain.
+    tried : int
+        Points to which geodesics are tried under a metric that may not be smooth.
     """
 
     most_dimensions: int = 5
@@ -69,6 +72,7 @@ class _Settings:
     cloud_tol: float = 1e-3
     wider: float = 1.4
     max_iter: int = 60
+    tried: int = 32
 
 
 _SETTINGS = _Settings()
@@ -249,6 +253,7 @@ def cover_model(
     rng: np.random.Generator,
     tail: float,
     tol: float,
+    max_iter: int = MAX_ITER,
 ) -> Cover:
     """Cover the mass of one model, whose data are not known.
 
@@ -263,12 +268,14 @@ def cover_model(
             "covariance is too large for the metric: no geodesic to where the mass is "
             "could be followed; try a smaller one"
         )
-    logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol)
+    check_reach(metric, mean, cloud, max_iter)
+    logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol, max_iter=max_iter)
 
     def map_points(
         means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
     ) -> list[LogMap]:
-        (own,), (guesses,), limit = points, near, _SETTINGS.max_iter
+        (own,), (guesses,) = points, near
+        limit = min(_SETTINGS.max_iter, max_iter)
         return [log_map(metric, mean, own, curves=guesses, tol=tol, max_iter=limit)]
 
     (cover,) = place_covers(
@@ -283,6 +290,25 @@ def cover_model(
         tail,
     )
     return cover
+
+
+def check_reach(metric: Metric, mean: Array, points: Array, max_iter: int) -> None:
+    """Refuse a metric of a user's under which geodesics to points cannot be found.
+
+    Exp has reached the points, so that there are some. What follows would take minutes
+    to find out: every failure costs all its iterations. Learned metrics are smooth.
+    """
+    if metric.flat_outside is not None:
+        return
+    few, tol = points[: _SETTINGS.tried], _SETTINGS.cloud_tol
+    logs = log_map(metric, mean, few, tol=tol, max_iter=max_iter)
+    lost = int(np.sum(~logs.converged))
+    if 3 * lost > len(few):
+        raise ValueError(
+            "metric must be smooth at the scale of the covariance, and not vary by too "
+            f"many orders of magnitude: geodesics to {lost} of {len(few)} points of "
+            "the model were not found"
+        )
 
 
 def extend_covers(

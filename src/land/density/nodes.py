@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from land._validation import check_word
+
 Array = NDArray[np.float64]
 Volume = Literal["exact", "paper"]
 Reference = Literal["lebesgue", "riemannian"]
@@ -86,9 +88,7 @@ def law_of(volume: Volume, reference: Reference) -> Law:
         ("volume", volume, get_args(Volume)),
         ("reference", reference, get_args(Reference)),
     ):
-        if value not in allowed:
-            words = " or ".join(repr(word) for word in allowed)
-            raise ValueError(f"{name} must be {words}, got {value!r}")
+        check_word(name, value, allowed)
     return "paper" if volume == "paper" else reference
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +15,20 @@ from scipy.spatial import KDTree
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from land._device import device
-from land._validation import check_count, check_kind, check_points, check_positive
+from land._validation import (
+    check_count,
+    check_points,
+    check_positive,
+    check_word,
+    refuse,
+    shown,
+)
 from land.density.nodes import Reference, Volume
 from land.estimators import files
 from land.estimators.callbacks import fingerprint
+from land.estimators.rows import check_rows
 from land.estimators.scoring import check_n_jobs, in_chunks
 from land.fitting import COVARIANCE_TYPES, FitProblem
 from land.geodesics import log_map
@@ -129,12 +136,7 @@ class RiemannianEstimator(BaseEstimator):
 
     def _check_rows(self, X: Any, **options: Any) -> Array:
         """The rows of X as scikit-learn takes them, if they are numbers."""
-        check_kind("X", X)
-        try:
-            rows = validate_data(self, X, dtype=np.float64, order="C", **options)
-        except (OverflowError, np.exceptions.DTypePromotionError) as error:
-            raise ValueError(f"X must be an array of real numbers: {error}") from None
-        return check_points("X", rows)
+        return check_rows(self, X, **options)
 
     @property
     def _sharp(self) -> bool:
@@ -185,22 +187,13 @@ def draw_integers(random_state: Any, count: int) -> list[int]:
     except ValueError:
         raise ValueError(
             "random_state must be None, an integer between 0 and 2^32 - 1, a NumPy "
-            f"RandomState or a NumPy Generator, got {random_state!r}"
+            f"RandomState or a NumPy Generator, got {shown(random_state)}"
         ) from None
 
 
 def check_choice(name: str, value: Any) -> None:
     """Refuse what is not one of the words allowed for `name`."""
-    if not isinstance(value, str) or value not in CHOICES[name]:
-        refuse(name, CHOICES[name], (), value)
-
-
-def refuse(
-    name: str, words: Iterable[str], others: Iterable[str], value: Any
-) -> NoReturn:
-    """Say what an argument may be, words and other things, and what came."""
-    *allowed, last = [*map(repr, words), *others]
-    raise ValueError(f"{name} must be {', '.join(allowed)} or {last}, got {value!r}")
+    check_word(name, value, CHOICES[name])
 
 
 def check_parts(name: str, value: Any, n: int) -> int:

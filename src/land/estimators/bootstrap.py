@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, f
 from sklearn.utils.validation import check_is_fitted
 
-from land._validation import as_generator, check_count, check_positive
+from land._validation import as_generator, check_count, check_positive, shown
 from land.estimators.density import LAND
 from land.estimators.scoring import (
     arrivals_from,
@@ -221,5 +221,5 @@ def _check_level(level: Any) -> float:
     """A probability."""
     value = check_positive("level", level)
     if value >= 1.0:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        raise ValueError(f"level must be between 0 and 1, got {shown(level)}")
     return value

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from land._validation import refuse, shown
 from land.estimators.files import ModelFileError, read_archive, write_archive
 from land.fitting import Step
 from land.metrics import KINDS
@@ -149,11 +150,14 @@ def heard(
 
     It reports each step if `verbose`.
     """
+    if not isinstance(verbose, (bool, np.bool_, Integral)):
+        refuse("verbose", (), ("a bool", "an integer"), verbose)
     given = list(callback) if isinstance(callback, (list, tuple)) else [callback]
     calls = [] if callback is None else given
     if not all(callable(each) for each in calls):
         raise ValueError(
-            f"callback must be callable, a list of callables or None, got {callback!r}"
+            "callback must be callable, a list of callables or None, got "
+            f"{shown(callback)}"
         )
     checkpoints = [each for each in calls if isinstance(each, Checkpoint)]
     if len(checkpoints) > 1:

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from land._validation import as_generator, check_count, check_points
+from land._validation import as_generator, check_count, check_points, shown
 from land.density import log_constant
 from land.density.nodes import invert
 from land.estimators.base import RiemannianEstimator, draw_integers
 from land.estimators.density import LAND
+from land.estimators.rows import check_rows, check_rows_and_classes
 from land.estimators.scoring import log_joint, log_shares
 from land.fitting import normal_frame
 
@@ -71,7 +72,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
     def fit(self, X: ArrayLike, y: Any) -> Self:
         """Fit the classes `y`, (N,), of the rows of `X`, (N, D)."""
         self._check_parameters()
-        data, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        data, y = check_rows_and_classes(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         counts = np.bincount(codes)
@@ -156,7 +157,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
             )
         if priors.min() < 0.0 or not np.isclose(priors.sum(), 1.0):
             raise ValueError(
-                f"priors must not be negative, and sum to one, got {self.priors!r}"
+                f"priors must not be negative, and sum to one, got {shown(self.priors)}"
             )
         return priors
 
@@ -171,7 +172,7 @@ class LANDClassifier(ClassifierMixin, RiemannianEstimator):
     def _log_joint(self, X: ArrayLike) -> Array:
         """Log of prior times density, (n, n_classes); no density if not reached."""
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        points = check_rows(self, X, reset=False)
         scores = [each.score_samples(points) for each in self.distributions_]
         return log_joint(np.stack(scores, axis=1), self.priors_)
 

@@ -199,8 +199,9 @@ def _codes(name: str, value: Any) -> NDArray[np.intp]:
     try:
         labels = check_array(value, ensure_2d=False, dtype=None, input_name=name)
         codes = np.unique(labels, return_inverse=True)[1]
-    except TypeError as error:
-        raise ValueError(f"{name} must be numbers or words: {error}") from None
+    except (TypeError, ValueError) as error:
+        reason = str(error).split("\n")[0][:200]
+        raise ValueError(f"{name} must be numbers or words: {reason}") from None
     if labels.ndim != 1:
         raise ValueError(
             f"{name} must be a sequence, one label for each row, got shape "

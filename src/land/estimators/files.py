@@ -27,6 +27,7 @@ from typing import IO, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from land._validation import shown
 from land.estimators.standardized import Standardized, parts_of
 from land.fitting import Step
 from land.metrics import KINDS, EuclideanMetric, Metric
@@ -84,6 +85,8 @@ def _require(good: Any, otherwise: str) -> None:
 def save(model: Any, path: PathLike, extra: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model to a file, see `LAND.save`."""
     check_is_fitted(model)
+    if extra is not None and not isinstance(extra, Mapping):
+        raise ValueError(f"extra must be a mapping or None, got {shown(extra)}")
     header, arrays = _pack(model)
     write_archive(path, header | {"extra": dict(extra or {})}, arrays)
 
@@ -297,7 +300,7 @@ def _check_given(given: Any, tensors: np.ndarray, means: np.ndarray) -> Metric:
     dim = means.shape[1]
     _require(
         isinstance(given, Metric) and given.dim == dim,
-        f"metric must be a land.metrics.Metric in {dim} dimensions, got {given!r}",
+        f"metric must be a land.metrics.Metric in {dim} dimensions, got {shown(given)}",
     )
     again = given.tensor(means)
     # Rounding leaves less on any machine; the tensors of another metric differ by more.
@@ -399,3 +402,17 @@ def _check_members(archive: zipfile.ZipFile, size: int) -> None:
     _require(total <= size, "members are larger than the file")
     # NumPy reads no further than an array's shape says, and would miss a checksum.
     _require(archive.testzip() is None, "a checksum is wrong")
+    for name in names:
+        if name != _HEADER:
+            _check_array(io.BytesIO(archive.read(name)), name)
+
+
+def _check_array(stream: IO[bytes], name: str) -> None:
+    """Refuse an array whose shape asks for more memory than the file has bytes."""
+    what = f"member {name[:60]!r}"
+    _require(np.lib.format.read_magic(stream) == (1, 0), f"{what} has another format")
+    shape, _, kind = np.lib.format.read_array_header_1_0(stream)
+    _require(not kind.hasobject, "Object arrays cannot be loaded")
+    _require(kind.kind in "biuf", f"{what} is no array of numbers")
+    size = math.prod(shape) * kind.itemsize
+    _require(size == len(stream.read()), f"{what} is not of the size it declares")

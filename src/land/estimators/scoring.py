@@ -29,10 +29,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
-from land._validation import check_points, check_positive
+from land._validation import check_count, check_points, check_positive, shown
 from land.density.likelihood import Measure, log_density
 from land.density.nodes import Law
 from land.geodesics import LogMap, exp_map, log_map
+from land.geodesics.equation import dimension
+from land.geodesics.logarithm import MAX_ITER
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -42,6 +44,10 @@ Report = Callable[[int, int], None]
 CHUNK_ROWS = 4096
 # Numbers of a chunk: in many dimensions each row takes more memory.
 _CHUNK_VALUES = 2**18
+
+# Distances are looked at again, so often, if a way by another point is shorter by this
+# share.
+_ROUNDS, _WORTHWHILE = 4, 1e-3
 
 _report: ContextVar[Report | None] = ContextVar("report", default=None)
 
@@ -112,6 +118,7 @@ def pairwise_distances(
     others: ArrayLike | None = None,
     *,
     tol: float = 1e-6,
+    max_iter: int = MAX_ITER,
     n_jobs: int | None = None,
 ) -> Array:
     """Geodesic distances between all points, or from all points to all others.
@@ -130,6 +137,8 @@ def pairwise_distances(
         and the matrix is symmetric with zeros on its diagonal.
     tol : float
         Relative error allowed in the distances.
+    max_iter : int
+        Iterations after which a geodesic is given up.
     n_jobs : int or None
         Number of processes, see `LAND`. They share chunks of 4096 pairs.
 
@@ -146,26 +155,68 @@ def pairwise_distances(
            [5.],
            [1.]])
     """
-    tol = check_positive("tol", tol)
-    starts = ends = check_points("points", points, metric.dim, ndim=2)
+    dim, tol = dimension(metric), check_positive("tol", tol)
+    max_iter = check_count("max_iter", max_iter)
+    starts = ends = check_points("points", points, dim, ndim=2)
+    if others is not None:
+        ends = check_points("others", others, dim, ndim=2)
+        if len(ends) < len(starts):  # geodesics from one base share more work
+            options: Any = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
+            return pairwise_distances(metric, ends, starts, **options).T
     rows, columns = np.triu_indices(len(starts), 1)
     if others is not None:
-        ends = check_points("others", others, metric.dim, ndim=2)
         rows, columns = np.indices((len(starts), len(ends))).reshape(2, -1)
     distances = np.zeros((len(starts), len(ends)))
     if not len(rows):  # one point only
         return distances
     pairs = np.concatenate([starts[rows], ends[columns]], axis=1)
-    lengths = in_chunks(partial(_between, metric=metric, tol=tol), pairs, n_jobs)
-    warn_about_points(lengths, "their distances are NaN")
-    distances[rows, columns] = lengths
-    return distances + distances.T if others is None else distances
+    between = partial(_between, metric=metric, tol=tol, max_iter=max_iter)
+    distances[rows, columns] = in_chunks(between, pairs, n_jobs)
+    if others is None:
+        distances = distances + distances.T
+        _shorten_by_others(distances, starts, metric, tol, max_iter)
+    warn_about_points(distances[rows, columns], "their distances are NaN")
+    return distances
 
 
-def _between(pairs: Array, metric: Metric, tol: float) -> Array:
+def _shorten_by_others(
+    distances: Array, points: Array, metric: Metric, tol: float, max_iter: int
+) -> None:
+    """Look again where a way by another point is shorter, starting from that way."""
+    options: Any = {"tol": tol, "max_iter": max_iter}
+    n = len(points)
+    for _ in range(_ROUNDS):
+        known = np.where(np.isnan(distances), np.inf, distances)
+        shortest, by = known.copy(), np.full((n, n), -1)
+        for k in range(n):
+            detours = known[:, k, None] + known[k]
+            better = detours < (1.0 - _WORTHWHILE) * shortest
+            shortest[better], by[better] = detours[better], k
+        rows, columns = np.nonzero(np.triu(by >= 0, 1))
+        if not len(rows):
+            return
+        middles = points[by[rows, columns]]
+        ends = points[rows], points[columns]
+        there = _shorter_ways(ends[0], middles, metric, **options)
+        onwards = _shorter_ways(middles, ends[1], metric, **options)
+        ways = np.concatenate([there, onwards[:, 1:]], axis=1)
+        lengths = _lengths(log_map(metric, *ends, curves=ways, **options))
+        lengths = np.fmin(lengths, distances[rows, columns])
+        distances[rows, columns] = distances[columns, rows] = lengths
+
+
+def _shorter_ways(starts: Array, ends: Array, metric: Metric, **options: Any) -> Array:
+    """Curves from starts to ends, (n, k, D): geodesics found from either side."""
+    there = log_map(metric, starts, ends, **options)
+    back = log_map(metric, ends, starts, **options)
+    shorter = (back.lengths < there.lengths)[:, None, None]
+    return np.where(shorter, back.curves[:, ::-1], there.curves)
+
+
+def _between(pairs: Array, metric: Metric, tol: float, max_iter: int) -> Array:
     """Distances (n,) between pairs of points (n, 2 D); NaN where a log map failed."""
     starts, ends = np.split(pairs, 2, axis=1)
-    return _lengths(log_map(metric, starts, ends, tol=tol))
+    return _lengths(log_map(metric, starts, ends, tol=tol, max_iter=max_iter))
 
 
 def _lengths(logs: LogMap) -> Array:
@@ -249,7 +300,7 @@ def check_n_jobs(n_jobs: Any) -> None:
         isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
     ):
         raise ValueError(
-            f"n_jobs must be None or an integer other than 0, got {n_jobs!r}"
+            f"n_jobs must be None or an integer other than 0, got {shown(n_jobs)}"
         )
 
 

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_array
 
-from land._validation import check_count
-from land.estimators.base import check_choice, draw_integers, refuse
+from land._validation import check_count, refuse
+from land.estimators.base import check_choice, draw_integers
 from land.estimators.contest import Contest, Criterion, Purpose, Row, rank
 from land.estimators.held_out import LEAST_ROWS, Candidate
 from land.estimators.mixture import LANDMixture

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from land._validation import check_points
+from land._validation import check_points, shown
 from land.density.likelihood import Measure
+from land.estimators.rows import check_rows
 
 Array = NDArray[np.float64]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -107,7 +108,11 @@ class Standardized(BaseEstimator):
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Standardise the columns of `X`, (N, D), and fit the model to them."""
-        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise ValueError(
+                f"estimator must be an estimator of land, got {shown(self.estimator)}"
+            )
+        data = check_rows(self, X, ensure_min_samples=2)
         self.center_ = np.mean(data, axis=0)
         spread = np.std(data, axis=0)
         self.scale_ = np.where(spread > 0.0, spread, 1.0)
@@ -173,5 +178,5 @@ class Standardized(BaseEstimator):
 
     def _standardized(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = check_rows(self, X, reset=False)
         return np.asarray((points - self.center_) / self.scale_)

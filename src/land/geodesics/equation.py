@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from land._device import device, in_blocks
 from land._precision import in_float64
+from land._validation import shown
 from land.metrics import Metric
 from land.metrics.tensors import (
     along,
@@ -139,7 +140,7 @@ def dimension(metric: Metric) -> int:
     """Dimension of a metric; refuses what is none."""
     if not isinstance(metric, Metric):
         raise ValueError(
-            f"metric must be an instance of land.metrics.Metric, got {metric!r}"
+            f"metric must be an instance of land.metrics.Metric, got {shown(metric)}"
         )
     return metric.dim
 

@@ -47,6 +47,7 @@ class LandmarkGraph:
     points: Array
     tree: KDTree
     edges: csr_array  # both directions of each
+    data: KDTree  # the landmarks without those in empty space
 
 
 _graphs: weakref.WeakKeyDictionary[Metric, LandmarkGraph] = weakref.WeakKeyDictionary()
@@ -86,6 +87,15 @@ def shortest_paths(metric: Metric, bases: Array, targets: Array) -> Array:
     # A missing landmark (-1) repeats the base.
     inner = np.where((found >= 0)[:, :, None], graph.points[found], bases[:, None])
     return np.concatenate([bases[:, None], inner, targets[:, None]], axis=1)
+
+
+def nearest_landmarks(metric: Metric, points: Array, k: int) -> Array:
+    """For each of the points (n, D) up to k landmarks nearest to it, (n, k, D)."""
+    graph = _landmark_graph(metric)
+    if graph is None:
+        return np.empty((len(points), 0, metric.dim))
+    nearest = graph.data.query(points, range(1, min(k, graph.data.n) + 1))[1]
+    return np.asarray(graph.data.data[nearest])
 
 
 @in_float64
@@ -154,7 +164,8 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph | None:
     if metric.landmarks is None or len(metric.landmarks) < 2:
         return None
     if metric not in _graphs:
-        points = _with_empty_space(metric, _choose_landmarks(metric))
+        data = _choose_landmarks(metric)
+        points = _with_empty_space(metric, data)
         tree = KDTree(points)
         left, right = _neighbour_edges(points, tree)
         lengths = segment_lengths(metric, points[left], points[right])
@@ -162,7 +173,7 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph | None:
         both = np.concatenate([left, right]), np.concatenate([right, left])
         shape = (len(points), len(points))
         edges = csr_array((np.concatenate([lengths, lengths]), both), shape)
-        _graphs[metric] = LandmarkGraph(points, tree, edges)
+        _graphs[metric] = LandmarkGraph(points, tree, edges, KDTree(data))
     return _graphs[metric]
 
 

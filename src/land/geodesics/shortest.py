@@ -18,7 +18,7 @@ from scipy.spatial import KDTree
 from land._device import Indices, Mask
 from land.geodesics.boundary import connect
 from land.geodesics.collocation import Connections
-from land.geodesics.graph import distinct_rows, shortest_paths
+from land.geodesics.graph import distinct_rows, nearest_landmarks, shortest_paths
 from land.geodesics.horizon import with_horizon
 from land.metrics import Metric
 from land.metrics.tensors import inner, norms
@@ -28,6 +28,10 @@ Array = NDArray[np.float64]
 # Nearest targets with which each is compared, and how often. Without a limit the fit of
 # a mixture to two moons ended 0.009 higher.
 _NEIGHBOURS, _ROUNDS = 5, 5
+# From a base with so few targets at most, geodesics to so many of the landmarks nearest
+# to each are found as well: alone, 29 of 1800 targets were farther by 0.1 % or more
+# than in a batch of the data; with this company none was.
+_FEW_TARGETS, _COMPANY = 12, 12
 # Ways by neighbours are tried if they save this share of the length.
 _WORTHWHILE = 2e-3
 # Geodesics to neighbouring targets take different ways if they are farther apart
@@ -78,6 +82,9 @@ def shortest_connections(
         return connect(metric, bases, targets, guesses, tol, max_iter)
 
     def solve(bases: Array, targets: Array, earlier: Connections | None) -> Connections:
+        n = len(bases)
+        if metric.landmarks is not None and earlier is None:
+            bases, targets = _with_company(metric, bases, targets)
         solution = move(bases, targets, earlier)
         if metric.landmarks is not None:
             task = _Task(metric, bases, targets, move)
@@ -85,9 +92,19 @@ def shortest_connections(
             _shorten_by_neighbours(task, solution, pairs)
             if earlier is None and _try_other_ways(task, solution, pairs):
                 _shorten_by_neighbours(task, solution, pairs)
-        return solution
+        return solution if len(bases) == n else solution.take(np.arange(n))
 
     return with_horizon(metric, bases, targets, tol, solve, move, earlier)
+
+
+def _with_company(metric: Metric, bases: Array, targets: Array) -> tuple[Array, Array]:
+    """The same ends, followed by others that are company to lone targets."""
+    _, which = distinct_rows(bases)
+    lone = np.flatnonzero(np.bincount(which)[which] <= _FEW_TARGETS)
+    company = nearest_landmarks(metric, targets[lone], _COMPANY)
+    n_each = company.shape[1]
+    others = np.repeat(bases[lone], n_each, axis=0), company.reshape(-1, metric.dim)
+    return np.concatenate([bases, others[0]]), np.concatenate([targets, others[1]])
 
 
 def _shorten_by_neighbours(task: _Task, solution: Connections, pairs: _Pairs) -> None:
