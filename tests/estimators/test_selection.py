@@ -236,8 +236,8 @@ def test_sigma_is_learned_for_the_finalists_only(told, cloud, monkeypatch):
         return Learned(candidate, 1.0, [{"sigma": 1.0}], 100, False)
 
     monkeypatch.setattr(contest, "learn", learn)
+    settings = QUICK | {"sigma": "learn", "max_iter": 100}
     with pytest.warns(UserWarning, match="largest"):
-        settings = QUICK | {"sigma": "learn", "max_iter": 100}
         found = select(cloud, (1, 2, 3, 4), "diagonal", random_state=0, **settings)
     assert sorted(asked) == [(3, 500), (4, 500)]
     assert found.best["n_log_maps"] == 100 + 2 * 10
