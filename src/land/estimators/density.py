@@ -52,7 +52,8 @@ from land.fitting import (
     log_densities,
 )
 from land.fitting.single import Method
-from land.metrics import EuclideanMetric
+from land.metrics import EuclideanMetric, Metric
+from land.metrics.bandwidth import SMOOTHER
 
 Array = NDArray[np.float64]
 
@@ -149,7 +150,7 @@ class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
         self.__dict__.update(fitted)
         self.learning_, self.geometry_gain_ = learned.table, learned.gain
         if isinstance(self.metric_, EuclideanMetric):
-            self._use_flat(self.metric_)
+            self._use(self.metric_)
         return self
 
     @property
@@ -178,41 +179,67 @@ class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
         return law_of(self.volume, self.reference)
 
     def _fit_metric(self, problem, weights, settings, rng) -> Outcome:
-        """Fit with the metric of the problem, or with the flat one if that suffices.
+        """Fit with the metric of the problem, or with a simpler one if that suffices.
 
-        The flat one is tried only if sigma and rho are both automatic, and kept unless
-        the curved one has a clearly better likelihood. The fit with the curved one
-        ends early if its search for a start shows that it will not.
+        Others are tried only if sigma and rho are both automatic: the flat one, and for
+        a single component a smooth one. Each is kept unless the next has a clearly
+        better likelihood. A fit ends early if its search for a start shows that it will
+        not.
         """
         self.geometry_gain_ = math.nan
-        (other_rng,) = rng.spawn(1)
         if not self._compares_metrics:
             return self._run(problem, weights, settings, rng)
-        metric = EuclideanMetric(problem.metric.dim)
-        quiet = replace(problem, callback=None, save_progress=None, progress=None)
-        flat = self._run(replace(quiet, metric=metric), weights, settings, other_rng)
-        if flat.interrupted:
-            self._use_flat(metric)
-            return flat
-        densities = log_densities(flat.snapshot)
-        if self._law != "lebesgue":
-            densities -= problem.metric.log_volume(problem.data)
-        problem = replace(problem, baseline=densities)
-        curved = self._run(problem, weights, settings, rng)
-        work = flat.work + curved.work
-        if curved.interrupted:
-            return replace(curved, work=work)
-        gain = curved.gain
-        if gain is None:
-            gain = problem.gain(curved.snapshot.objective, weights)
-        self.geometry_gain_ = gain
-        if gain < WORTHWHILE:
-            self._use_flat(metric)
-            return replace(flat, work=work)
-        return replace(curved, work=work)
+        flat = EuclideanMetric(problem.metric.dim)
+        metrics = [*self._smoother(problem.metric), problem.metric]
+        flat_rng, *rngs = rng.spawn(1 + len(metrics))
+        aside = replace(problem, save_progress=None, progress=None)
+        quiet = replace(aside, metric=flat, callback=None)
+        kept = self._run(quiet, weights, settings, flat_rng)
+        self._use(flat)
+        work, gain, gains = kept.work, 0.0, []
+        for metric, own_rng in zip(metrics, rngs, strict=True):
+            if kept.interrupted:
+                break
+            own = problem if metric is problem.metric else aside
+            own = replace(own, metric=metric, baseline=self._densities(kept, problem))
+            found = self._run(own, weights, settings, own_rng)
+            work += found.work
+            ahead = found.gain
+            if ahead is None:
+                ahead = own.gain(found.snapshot.objective, weights)
+            gains.append(gain + ahead)
+            if ahead > WORTHWHILE:
+                kept, gain = found, gain + ahead
+                self._use(metric)
+            kept = replace(kept, interrupted=found.interrupted)
+        if not kept.interrupted:
+            self.geometry_gain_ = gain or max(gains)
+        return replace(kept, work=work)
 
-    def _use_flat(self, metric: EuclideanMetric) -> None:
-        self.metric_, self.sigma_, self.rho_ = metric, math.inf, math.inf
+    def _densities(self, outcome: Outcome, problem: FitProblem) -> Array:
+        """Log densities of the data, with respect to the reference of a problem."""
+        densities = log_densities(outcome.snapshot)
+        if self._law != "lebesgue" and self.metric_.is_flat:
+            densities -= problem.metric.log_volume(problem.data)
+        return densities
+
+    def _smoother(self, metric: Any) -> list[Metric]:
+        """For one component, a metric under which a curve is a guide to geodesics.
+
+        Sharp metrics drive them apart: the farther from the mean, the wider the
+        density. Under a nearly flat one that varies across the curve they stay with it,
+        if it is open and bends little.
+        """
+        if self._parts > 1 or not self._sharp:
+            return []
+        smooth = type(metric)(metric.data, metric.sigma, SMOOTHER * metric.rho)
+        return [smooth.tabulated() if metric.is_tabulated else smooth]
+
+    def _use(self, metric: Metric) -> None:
+        """Take this metric for that of the model."""
+        self.metric_ = metric
+        self.sigma_ = getattr(metric, "sigma", math.inf)
+        self.rho_ = getattr(metric, "rho", math.inf)
 
     @property
     def n_parameters_(self) -> int:

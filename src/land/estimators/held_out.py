@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from land.estimators.health import WORTHWHILE
 from land.metrics import KINDS, EuclideanMetric
-from land.metrics.bandwidth import automatic_rho, automatic_sigma
+from land.metrics.bandwidth import SMOOTHER, automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
 Name = TypeVar("Name", bound=Hashable)
@@ -36,6 +36,7 @@ Splits = Sequence[tuple[Any, Any]]
 # between data of different size.
 Place = tuple[float, ...]
 FLAT: Place = (math.inf, math.inf)
+SMOOTH: Place = (0.0, math.log(SMOOTHER))
 
 
 class Trial(NamedTuple):

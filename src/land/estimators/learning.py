@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold
 from land.estimators.callbacks import tell
 from land.estimators.held_out import (
     FLAT,
+    SMOOTH,
     Candidate,
     Judgement,
     Place,
@@ -59,10 +60,11 @@ class Learned(NamedTuple):
 def learn(estimator: Any, data: Array, seed: int) -> Learned:
     """Sigma and rho with which held-out rows have the largest log density.
 
-    A compass search: steps to both sides in log sigma and log rho, the last good
-    direction first, and half as long where none is better. One half of a sample of the
-    rows is held out. Then the best candidate, the smoothest within a standard error of
-    it and the flat metric are fitted to the other half too, and the smoothest within a
+    A compass search from the better of the sharp and the smooth values that `land.LAND`
+    compares: steps to both sides in log sigma and log rho, the last good direction
+    first, and half as long where none is better. One half of a sample of the rows is
+    held out. Then the best candidate, the smoothest within a standard error of it and
+    the flat metric are fitted to the other half too, and the smoothest within a
     standard error of the best is chosen. An interrupt ends the search.
 
     `estimator` is unfitted; its `sigma`, its `rho` or both are ``"learn"``.
@@ -107,7 +109,8 @@ class _Search:
         pairs = zip(np.eye(2)[::-1], given, strict=True)
         axes = [axis for axis, value in pairs if value == "learn"]
         directions = [sign * axis for axis in axes for sign in (1.0, -1.0)]
-        place = np.zeros(2)
+        starts = [(0.0, 0.0), SMOOTH][: 1 + (self.estimator.rho == "learn")]
+        place = np.array(max(starts, key=self.score))
         for steps in (_STEPS, 0.5 * _STEPS):
             while (way := self._ascent(place, directions, steps)) is not None:
                 place = place + way * steps

@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 # best held-out densities of 13 sets of 300 rows for one component; for several, sigmas
 # narrower by 0.8 or wider by 1.2 gave worse clusters on three labelled sets.
 _SMOOTH_FACTORS, _SHARP_FACTORS, _SHARP_SHARES = (2.0, 1.0), (1.0, 0.6), (0.1, 0.03)
+# The rho under which an open curve guides geodesics, in units of the sharp one of a
+# single component: of 10 to 80, 20 to 40 are best for a half-ellipse and a helix.
+SMOOTHER = 30.0
 # Rows that are enough for a median, and distances that are in memory at once.
 _SAMPLE, _AT_ONCE = 2000, 2**22
 
