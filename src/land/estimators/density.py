@@ -334,8 +334,8 @@ class LAND(RiemannianDensity):
     rho : float, "auto" or "learn"
         Added to the local variances; the smaller, the more it costs to leave the data.
         ``"auto"`` takes the typical local variance on the data. If sigma and rho are
-        both automatic, they are smaller, so that geodesics follow curves all the way
-        round, and the flat metric is tried as well: see `geometry_gain_`.
+        both automatic, a flat, a smooth and a sharp metric are tried, whose geodesics
+        follow curves all the way round: see `geometry_gain_`.
     metric : {"diagonal", "full", "density"}, Metric or None
         Which metric is learned: from the local variances along the axes, as in the
         paper (None means the same); from the local covariances, so that turning the
@@ -401,8 +401,9 @@ class LAND(RiemannianDensity):
         The values of a learned metric; infinite if the flat one was kept.
     geometry_gain_ : float
         Mean log density of the training data, or of held-out rows if sigma or rho were
-        learned, less that with the flat metric, an ordinary normal distribution. Below
-        0.05 the flat one is kept. NaN if the metrics were not compared.
+        learned, less that with the flat metric, an ordinary normal distribution. Of
+        three metrics, flat, smooth and sharp, each must be ahead of the one before by
+        0.05. NaN if they were not compared.
     learning_ : list of dict
         Candidates for a learned `sigma` and `rho`: their values, the mean log density
         ``score`` of held-out rows, by how much it is ``behind`` the best one, the
