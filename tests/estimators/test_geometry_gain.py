@@ -6,6 +6,7 @@ from sklearn.mixture import GaussianMixture
 
 import land
 from land.metrics import EuclideanMetric, LocalDiagonalMetric
+from land.metrics.bandwidth import SMOOTHER, automatic_rho
 
 FAST = {"n_samples": 500, "random_state": 0}
 
@@ -37,6 +38,20 @@ def test_a_curve_has_a_metric_of_its_own(arc_model, arc):
     gain = arc_model.score(arc) - GaussianMixture(1).fit(arc).score(arc)
     assert gain == pytest.approx(arc_model.geometry_gain_, abs=2e-3)
     assert gain > 0.3
+
+
+def test_an_open_curve_has_a_smooth_metric_a_closed_one_a_sharp_one():
+    """Each is the better of the two where it is kept."""
+    rough = {"n_samples": 500, "tol": 1e-2, "random_state": 0}
+    makers = land.datasets.make_half_ellipse, land.datasets.make_circle
+    for make, factor in zip(makers, (SMOOTHER, 1.0), strict=True):
+        X, new = make(150, random_state=0), make(150, random_state=1)
+        kept = land.LAND(**rough).fit(X)
+        sharp = automatic_rho(X, kept.sigma_, sharp=True)
+        assert kept.rho_ == pytest.approx(factor * sharp)
+        other = SMOOTHER / factor * sharp
+        rejected = land.LAND(sigma=kept.sigma_, rho=other, **rough).fit(X)
+        assert kept.score(new) > rejected.score(new) + 0.05
 
 
 @pytest.mark.parametrize(
