@@ -69,8 +69,8 @@ picture: docs ## Renew the picture of the README, from the gallery
 	cp docs/generated/gallery/images/sphx_glr_half_ellipse_001_2_00x.png \
 		docs/images/half_ellipse.png
 
-bench: $(VENV)/.dev ## Run the benchmarks
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev $(VENV)/.peers ## Measure, and renew the page on performance
+	$(BIN)/python -m benchmarks --store
 
 # The wheel is built from the sdist, so a working wheel vouches for both. The check
 # runs outside the repository: the sources must not be what gets imported.
@@ -90,7 +90,7 @@ clean: ## Remove the environment and everything that was built
 		-exec rm -rf {} + 2>/dev/null || true
 
 # $(VENV)/.NAME records that the extra NAME is installed, with pyproject.toml as it was.
-$(VENV)/.cli $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.created
+$(VENV)/.cli $(VENV)/.dev $(VENV)/.docs $(VENV)/.peers: $(VENV)/.%: pyproject.toml | $(VENV)/.created
 	$(PIP) install --editable ".[$*]"
 	@touch $@
 

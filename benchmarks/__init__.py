@@ -4,28 +4,13 @@ One module per benchmark, named as on the command line, each with
 
     def run(quick: bool) -> list[Table]
 
-To add one, write the module and put its name into `NAMES`.
+To add one, write the module and put its name below, under the page of its tables.
 """
 
-NAMES = (
-    "comparison",
-    "selection",
-    "classifiers",
-    "components",
-    "inference",
-    "log",
-    "exp",
-    "constant",
-    "fit",
-    "optimum",
-    "mixture",
-    "scaling",
-    "scaling_data",
-    "accelerator",
-    "cluster",
-    "many_data",
-    "many_points",
-    "dimensions",
-    "cold",
-    "memory",
-)
+# What is run without names: the page on performance, in less than twenty minutes.
+SPEED = ("log", "exp", "limit", "fits", "growth", "constant")
+PAGES = {
+    **dict.fromkeys(SPEED, "performance"),
+    **dict.fromkeys(("comparison", "selection", "optimum"), "comparison"),
+    **dict.fromkeys(("classifiers", "components", "inference"), "methods"),
+}

@@ -7,20 +7,14 @@ import re
 import time
 from pathlib import Path
 
-from benchmarks import NAMES
+from benchmarks import PAGES, SPEED
 from benchmarks.common import machine, render_run
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
-OWN_PAGES = {
-    "comparison": ROOT / "docs" / "comparison.md",
-    **dict.fromkeys(
-        ("classifiers", "components", "inference"), ROOT / "docs" / "methods.md"
-    ),
-}
+DOCS = ROOT / "docs"
 # Tables begin after this line of a page, each benchmark under a heading.
 BELOW = "<!-- Below: written by `python -m benchmarks --store`; edits are lost. -->\n"
-_SECTION = re.compile(r"^## `(\w+)`\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^## (`(\w+)`.*?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
@@ -30,10 +24,10 @@ def main() -> None:
     for name in options.names:
         runs[name] = measure(name, options.quick)
         print(render_run(name, runs[name]), flush=True)
+        if options.store:
+            store(name, runs[name])
     if options.output:
         write_json(options.output, runs)
-    if options.store:
-        store(runs)
 
 
 def parse() -> argparse.Namespace:
@@ -43,8 +37,8 @@ def parse() -> argparse.Namespace:
         "names",
         nargs="*",
         metavar="name",
-        default=NAMES,
-        help=f"which to run, of: {', '.join(NAMES)} (all of them)",
+        default=SPEED,
+        help=f"which to run, of: {', '.join(PAGES)} ({', '.join(SPEED)})",
     )
     parser.add_argument(
         "--quick", action="store_true", help="small sizes and few repetitions"
@@ -58,7 +52,7 @@ def parse() -> argparse.Namespace:
         help="replace these benchmarks' tables in the documentation",
     )
     options = parser.parse_args()
-    unknown = sorted(set(options.names) - set(NAMES))
+    unknown = sorted(set(options.names) - set(PAGES))
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}")
     if options.store and options.quick:
@@ -80,17 +74,18 @@ def measure(name: str, quick: bool) -> dict:
     }
 
 
-def store(runs: dict) -> None:
+def store(name: str, run: dict) -> None:
     """Put new tables in the place of the old ones, beside those of other benchmarks."""
-    for name, run in runs.items():
-        page = OWN_PAGES.get(name, PAGE)
-        text, mark, below = page.read_text().partition(BELOW)
-        if not mark:
-            raise SystemExit(f"{page} has no line {BELOW.strip()!r} to write below")
-        sections = {found[1]: found[0].strip() for found in _SECTION.finditer(below)}
-        sections[name] = render_run(name, run).strip()
-        ordered = [sections[each] for each in NAMES if each in sections]
-        page.write_text(text + mark + "".join(f"\n{each}\n" for each in ordered))
+    page = DOCS / f"{PAGES[name]}.md"
+    text, mark, below = page.read_text().partition(BELOW)
+    if not mark:
+        raise SystemExit(f"{page} has no line {BELOW.strip()!r} to write below")
+    both = f"{below}\n{render_run(name, run)}"
+    sections = {found[1]: found for found in _SECTION.finditer(both)}
+    order = list(PAGES)
+    ordered = sorted(sections.values(), key=lambda found: order.index(found[2]))
+    parts = [f"\n{each[0].strip()}\n" for each in ordered]
+    page.write_text(text + mark + "".join(parts))
 
 
 def write_json(path: Path, runs: dict) -> None:

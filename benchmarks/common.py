@@ -1,12 +1,11 @@
 """What all benchmarks share: timing, tables, the machine, fresh processes."""
 
-import cProfile
 import datetime
 import importlib.metadata
 import json
 import os
 import platform
-import pstats
+import resource
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,9 +26,20 @@ def seconds(function: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def best_and_median(times: ArrayLike) -> tuple[float, float]:
-    """The two statistics that every timing is reported by."""
-    return float(np.min(times)), float(np.median(times))
+def median_seconds(function: Callable[[], Any], times: int) -> float:
+    """Median wall-clock time of several calls."""
+    return float(np.median([seconds(function) for _ in range(times)]))
+
+
+def by_turns(
+    solvers: dict[str, Callable[[], Any]], rounds: int
+) -> dict[str, list[float]]:
+    """Times of several calls each, so that a noisy machine is noisy to all."""
+    times: dict[str, list[float]] = {name: [] for name in solvers}
+    for _ in range(rounds):
+        for name, solve in solvers.items():
+            times[name].append(seconds(solve))
+    return times
 
 
 @dataclass
@@ -74,8 +83,10 @@ class Table:
 
 
 def render_run(name: str, run: dict[str, Any]) -> str:
-    """Markdown for the tables of one benchmark."""
-    parts = [f"## `{name}`", *map(_render_table, run["tables"]), _provenance(run)]
+    """Markdown for the tables of one benchmark; accelerators have a section each."""
+    device = run["machine"]["accelerator"]
+    heading = f"## `{name}`" + (f" on {device}" if device else "")
+    parts = [heading, *map(_render_table, run["tables"]), _provenance(run)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -104,33 +115,47 @@ def _provenance(run: dict[str, Any]) -> str:
     )
 
 
-# Functions of a fit whose cumulative times add up to the whole, by file and name.
-PARTS = {
-    "log maps": ("logarithm.py", "log_map"),
-    "covariances": ("precision.py", "solve_precision"),
-}
+def peak_gib() -> float:
+    """Peak resident set of this process so far.
+
+    The kernel's own counter where there is one: `getrusage` also remembers the peak of
+    the process that started this one.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 2**20
+    scale = 2**30 if sys.platform == "darwin" else 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
 
 
-def time_split(title: str, fit: Callable[[], Any]) -> Table:
-    """Shares of a fit's time, by the profiler."""
-    table = Table(
-        title=title, columns=[Column("part", "part"), Column("share", "share", ".0%")]
-    )
-    profile = cProfile.Profile()
-    profile.runcall(fit)
-    stats = pstats.Stats(profile)
-    left = 1.0
-    for part, (file, name) in PARTS.items():
-        spent = sum(
-            cumulative
-            for (path, _, function), (*_, cumulative, _) in stats.stats.items()
-            if path.endswith(file) and function == name
-        )
-        share = spent / stats.total_tt
-        left -= share
-        table.rows.append({"part": part, "share": share})
-    table.rows.append({"part": "all else", "share": left})
-    return table
+class Compilations:
+    """Counts what XLA is asked for in this process from now on, and its seconds.
+
+    What is found in JAX's cache on disk is loaded, and not compiled.
+    """
+
+    def __init__(self) -> None:
+        import jax
+
+        self.asked, self.loaded, self.seconds = 0, 0, 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._took)
+        jax.monitoring.register_event_listener(self._happened)
+
+    @property
+    def programs(self) -> int:
+        """Programs that were compiled."""
+        return self.asked - self.loaded
+
+    def _took(self, event: str, duration: float, **_: object) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            self.asked += 1
+            self.seconds += duration
+
+    def _happened(self, event: str, **_: object) -> None:
+        if event == "/jax/compilation_cache/cache_hits":
+            self.loaded += 1
 
 
 def machine() -> dict[str, Any]:
@@ -145,6 +170,7 @@ def machine() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": pages / 2**30,
         "platform": f"{platform.system()} {platform.machine()}",
+        "accelerator": _accelerator(),
         "load": os.getloadavg()[0],
         "versions": versions,
         "commit": _commit(),
@@ -167,6 +193,14 @@ def _git(*arguments: str) -> str:
     ).stdout.strip()
 
 
+def _accelerator() -> str:
+    """What JAX computes on, if it is not the processor."""
+    import jax
+
+    device = jax.devices()[0]
+    return "" if device.platform == "cpu" else device.device_kind
+
+
 def _cpu_model() -> str:
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -177,12 +211,12 @@ def _cpu_model() -> str:
 
 
 def in_fresh_process(
-    module: str, *arguments: object, limit: float | None = None
+    module: str, *arguments: object, limit: float = 150.0
 ) -> dict[str, Any]:
     """Run ``python -m benchmarks.MODULE ARGUMENTS`` and read the JSON it prints.
 
-    It may take `limit` seconds, else subprocess.TimeoutExpired is raised. JAX's
-    compilation cache on disk is off in it, whatever the user's settings.
+    Nothing if that takes longer than `limit` seconds. JAX's compilation cache on disk
+    is off in it, whatever the user's settings.
     """
     environment = {
         key: value
@@ -191,12 +225,16 @@ def in_fresh_process(
     }
     environment["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
-    finished = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        check=True,
-        timeout=limit,
-    )
-    return json.loads(finished.stdout)
+    try:
+        finished = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=limit,
+        )
+    except subprocess.TimeoutExpired:
+        return {}
+    found: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    return found

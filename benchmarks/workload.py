@@ -1,6 +1,7 @@
 """The half-ellipse workload of the speed contract, and data of other sizes."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def tangents(n: int, seed: int = 0) -> Array:
 def high_dimensional(dim: int, n: int, seed: int = 0) -> tuple[str, Array]:
     """Data in `dim` dimensions: principal components of images, else a curve."""
     images = data_folder() / "mnist_digit1.npz"
-    if dim <= 784 and images.exists():
+    if dim <= 784 and n <= 5000 and images.exists():
         with np.load(images) as archive:
             pixels = archive["images"][:n].reshape(n, -1) / 255.0
         centred = pixels - pixels.mean(axis=0)
@@ -53,6 +54,41 @@ def high_dimensional(dim: int, n: int, seed: int = 0) -> tuple[str, Array]:
     rotation, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
     noise = rng.normal(size=(n, dim)) * (0.1 / np.sqrt(dim))
     return "half-ellipse", (curve + noise) @ rotation
+
+
+def helix(dim: int, n: int, seed: int = 0) -> Array:
+    """Points along a turn of a helix, with noise 0.1, in a random position."""
+    rng = np.random.default_rng(seed)
+    angles = rng.uniform(0.0, 1.5 * np.pi, n)
+    data = np.zeros((n, max(dim, 3)))
+    data[:, :3] = np.stack([np.cos(angles), np.sin(angles), 0.3 * angles], axis=1)
+    data = data[:, :dim] + 0.1 * rng.normal(size=(n, dim))
+    rotation, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
+    return data @ rotation
+
+
+def hard_data(quick: bool = False) -> Iterator[tuple[str, Array]]:
+    """Data on which geodesics are hard to find, as in the tests."""
+    names = ("circle", "spiral", "s_curve", "two_moons")
+    for name in names[:2] if quick else names:
+        made = getattr(land.datasets, f"make_{name}")(N_DATA, random_state=0)
+        yield name.replace("_", " "), made[0] if isinstance(made, tuple) else made
+    if not quick and (data_folder() / "mnist_digit1.npz").exists():
+        for dim in (2, 10, 50):
+            yield high_dimensional(dim, N_DATA)
+
+
+def tight_metric(data: Array) -> land.metrics.LocalDiagonalMetric:
+    """A kernel sees a few points; to leave the data costs ten times as much."""
+    sigma = 3.0 * float(np.median(KDTree(data).query(data, 2)[0][:, 1]))
+    return land.metrics.LocalDiagonalMetric(data, sigma, (0.1 * sigma) ** 2)
+
+
+def outside(data: Array, n: int = 15) -> Array:
+    """The outermost points, moved away from the centre."""
+    ways = data - data.mean(axis=0)
+    ways = ways[np.argsort(-np.linalg.norm(ways, axis=1))[:n]]
+    return data.mean(axis=0) + np.concatenate([1.5 * ways, 2.0 * ways])
 
 
 def data_folder() -> Path:

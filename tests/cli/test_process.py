@@ -1,5 +1,6 @@
 """The command as users start it, and what the system can do to it."""
 
+import json
 import os
 import shutil
 import signal
@@ -14,6 +15,23 @@ import pytest
 import land
 
 FAST = ("--method", "least_squares", "--n-samples", "150", "--tol", "0.1")
+
+# The command, and then how many programs JAX was asked for, and how many it has found.
+COUNTING = """
+import json, sys
+from land import cli
+cli._keep_compiled_code()  # JAX reads the settings when it is imported
+import jax
+asked, loaded = [], []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, *_, **__: asked.append(event) if "backend_compile" in event else None
+)
+jax.monitoring.register_event_listener(
+    lambda event, **_: loaded.append(event) if event.endswith("/cache_hits") else None
+)
+assert cli.main(sys.argv[1:]) == 0
+print(json.dumps([len(asked), len(loaded)]))
+"""
 
 
 def test_help_answers_without_mathematics(run_fresh):
@@ -61,6 +79,17 @@ def test_from_standard_input_to_a_model(command, users_environment, table, tmp_p
     assert isinstance(land.load(tmp_path / "model.land"), land.Standardized)
     (cached,) = (Path(users_environment["XDG_CACHE_HOME"]) / "land").iterdir()
     assert list(cached.glob("*-cache"))
+    again = subprocess.run(
+        [sys.executable, "-c", COUNTING, *fit],
+        env=users_environment,
+        cwd=tmp_path,
+        input=table.read_text(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    asked, loaded = json.loads(again.stdout.splitlines()[-1])
+    assert asked == loaded > 0, "the second process compiles nothing"
 
 
 @pytest.mark.parametrize("arguments", [[], ["nothing"], ["fit"], ["fit", "x.csv"]])

@@ -226,3 +226,15 @@ def test_the_limit_of_iterations_is_an_argument():
         land.log_constant(*model, n_samples=200, random_state=0, max_iter=1)
     with pytest.raises(ValueError, match="max_iter must be at least 1"):
         land.log_constant(*model, max_iter=0)
+
+
+def test_any_number_of_draws_in_many_dimensions():
+    """Beyond five dimensions points are draws; SciPy is not to warn of their number."""
+    data = np.random.default_rng(0).normal(size=(30, 6))
+    metric = land.metrics.LocalDiagonalMetric(data, sigma=5.0, rho=10.0)
+    mean, covariance = np.zeros(6), 0.01 * np.eye(6)
+    found = land.log_constant(metric, mean, covariance, n_samples=100, random_state=0)
+    # The metric hardly changes within the distribution.
+    expected = 0.5 * np.linalg.slogdet(2.0 * np.pi * covariance)[1]
+    expected += metric.log_volume(mean)
+    assert abs(found.value - expected) < 3.0 * found.stderr < 1.5

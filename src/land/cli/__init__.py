@@ -111,7 +111,7 @@ def _keep_compiled_code() -> None:
         folder = users / "land" / f"jax-{_processor()}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
 def _processor() -> str:

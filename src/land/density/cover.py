@@ -438,6 +438,8 @@ def _draws(
 ) -> tuple[Array, Array]:
     """Evenly spread normal draws, and the logarithms of their weights."""
     normal = Normal.around(cloud)
-    uniform = qmc.Sobol(cloud.shape[1], rng=rng).random(n_points)
+    # SciPy warns of numbers of points that are no power of two.
+    enough = (n_points - 1).bit_length()
+    uniform = qmc.Sobol(cloud.shape[1], rng=rng).random_base2(enough)[:n_points]
     points = normal.points(norm.ppf(np.clip(uniform, 1e-15, 1.0 - 1e-15)))
     return points, -normal.log_density(points) - np.log(n_points)
