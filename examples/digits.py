@@ -8,10 +8,8 @@ bow, and the LAND gains over a normal distribution. The zeros and sevens are clo
 there is next to nothing to gain. Where that is less than 0.05, the default fit keeps
 the flat metric, and the LAND is a normal distribution.
 
-    python -m examples.digits
-
-from a checkout. The digits are those of scikit-learn, or of MNIST where LAND_DATA_DIR
-names a folder that has them, see :doc:`/reproduction`.
+Run ``python -m examples.digits`` in a checkout. The digits are those of scikit-learn,
+or of MNIST where LAND_DATA_DIR names a folder that has them, see :doc:`/reproduction`.
 """
 
 import matplotlib.pyplot as plt

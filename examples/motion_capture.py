@@ -4,15 +4,13 @@ The mean of a movement
 
 Jumping jacks from the CMU motion capture database (clip 22_16): 38 joints, every third
 of 432 frames. Two principal components hold 98 % of the variance, and there the
-movement is an arc. One normal mixture component covers its right part, and its mean is
+movement is an arc. One component of a normal mixture covers its right part, with a mean
 beside the arc: a pose that is not part of the movement. Means of LAND are on the arc.
 The same holds for what is half way between two poses. The middle of the straight line
 is off the arc; the geodesic follows it.
 
-    python -m examples.motion_capture
-
-from a checkout, with the clip in the folder that LAND_DATA_DIR names, see
-:doc:`/reproduction`, or online: it is downloaded then.
+Run ``python -m examples.motion_capture`` in a checkout, with the clip in the folder
+that LAND_DATA_DIR names, or online: then it is downloaded, see :doc:`/reproduction`.
 """
 
 import matplotlib.pyplot as plt

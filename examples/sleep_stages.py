@@ -13,10 +13,8 @@ clusters need no curved metric here (`geometry_gain_` is negative), keeps the fl
 and is a mixture of normals. `land reproduce sleep` has the paper's features and all ten
 recordings.
 
-    python -m examples.sleep_stages
-
-from a checkout, with the recording in the folder that LAND_DATA_DIR names, see
-:doc:`/reproduction`, or online: it is downloaded then.
+Run ``python -m examples.sleep_stages`` in a checkout, with the recording in the folder
+that LAND_DATA_DIR names, or online: then it is downloaded, see :doc:`/reproduction`.
 """
 
 import matplotlib.pyplot as plt

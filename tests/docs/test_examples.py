@@ -40,7 +40,7 @@ def tell(monkeypatch, capsys):
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_is_short_and_says_how_to_run_it(name):
     text = (EXAMPLES / f"{name}.py").read_text()
-    assert f"python -m examples.{name}\n" in text
+    assert f"Run ``python -m examples.{name}``" in text
     assert len(text.splitlines()) <= _MOST_LINES
 
 
