@@ -245,6 +245,19 @@ def test_everything_that_is_wrong_is_said_at_once(choose):
         assert option in message
 
 
+def test_a_column_without_values_hides_nothing_else(choose):
+    """It is named once, and rows that lack another value are counted without it."""
+    with pytest.raises(CommandError) as caught:
+        choose("a,b,c\n1,,5\n2,,\n4,,7\n")
+    assert str(caught.value).endswith(
+        "data.csv: without any value: b (leave out with --exclude); 1 of 3 rows have "
+        "missing or infinite values, the first in row 2, column 'c' (leave out these "
+        "rows with --drop-missing, or fill them in)"
+    )
+    with pytest.raises(CommandError, match="every row lacks a value, as row 1"):
+        choose("a,b\n1,\n2,\n", expected=["a", "b"])
+
+
 def test_what_is_wrong_is_left_out_when_asked(choose):
     data, warned = choose(
         "a,b,c,d\n1,red,1,5\n2,blue,1,\n4,red,1,7\n9,red,1,8\n",
