@@ -25,6 +25,9 @@ extensions = [
 exclude_patterns = ["_build", "gallery"]
 html_theme = "furo"
 html_title = f"land {release}"
+if "dev" in release:
+    notice = f"These pages are about a development version, {release}."
+    html_theme_options = {"announcement": notice}
 
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -44,12 +47,14 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "gallery",
-    "gallery_dirs": "generated/gallery",
+    "examples_dirs": ["gallery", "../examples"],
+    "gallery_dirs": ["generated/gallery", "generated/examples"],
     "backreferences_dir": "generated/backreferences",  # for `minigallery`
     "image_srcset": ["2x"],
     # Scripts on recordings run where these are; their code is shown in any case.
-    "filename_pattern": "" if "LAND_DATA_DIR" in os.environ else "/(?!sleep_)[^/]*$",
+    "filename_pattern": (
+        "" if "LAND_DATA_DIR" in os.environ else "/(?!sleep_|motion_)[^/]*$"
+    ),
     "download_all_examples": False,
     "write_computation_times": False,
     "show_memory": False,

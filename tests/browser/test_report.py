@@ -85,7 +85,7 @@ def test_any_window(visit, address, picture, width, scheme):
     assert text["height"] > 6.0  # it can be read
     picture(page, f"report-{width}-{scheme}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator("figure svg").count() == 4
+    assert page.locator("figure svg").count() == 3
 
 
 def test_paper(visit, address, picture):

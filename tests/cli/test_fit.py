@@ -166,3 +166,18 @@ def test_a_preview_takes_some_rows(cli, result, tmp_path):
     assert len(model.metric_.landmarks) == 200
     assert (model.n_samples, model.tol) == (300, 1e-2)
     assert result(done.out)["f_measure"] > 0.8
+
+
+def test_many_columns_are_warned_of_before_the_fit(cli, tmp_path, monkeypatch):
+    """The fit itself may take long: here it is not tried."""
+
+    def refuse(*_):
+        raise ValueError("not tried")
+
+    monkeypatch.setattr(land.LAND, "fit", refuse)
+    for count in (10, 11):
+        rows = np.random.default_rng(0).normal(size=(30, count))
+        np.savetxt(tmp_path / f"{count}.csv", rows, delimiter=",")
+        done = cli("fit", tmp_path / f"{count}.csv", "-o", tmp_path / "m")
+        assert done.err.endswith("land: not tried\n")
+        assert ("a fit to 11 columns takes long" in done.err) == (count == 11)

@@ -1,8 +1,11 @@
 """Model files: what info says of them, and those that are broken."""
 
 import numpy as np
+import pytest
 
 import land
+from land.cli.console import Console
+from land.cli.models import load_model, model_text
 
 
 def test_info(cli, result, scaled, scaled_file):
@@ -19,6 +22,16 @@ def test_info(cli, result, scaled, scaled_file):
     assert "covariance_type: full\n" in text
     assert "parameters: 11\n" in text
     assert text.count("±") == 2 * 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [(0.21, "gains 0.21 in log density per row"), (-0.9, "loses 0.9 in log density")],
+)
+def test_what_geometry_is_worth_is_said_without_signs(one_file, gain, words):
+    stored = load_model(one_file, Console(quiet=True))
+    text = model_text(stored.summary() | {"geometry_gain": gain}, details=False)
+    assert f"following the data {words}" in text
 
 
 def test_a_model_reads_numbers_as_its_table_had_them(cli, tmp_path):

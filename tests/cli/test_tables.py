@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from land.cli.console import CommandError, Console
@@ -177,6 +178,20 @@ def test_parquet_comes_back(tmp_path):
         read_table(file, SimpleNamespace(**DEFAULTS))
 
 
+def test_sheets_of_excel(tmp_path):
+    pytest.importorskip("openpyxl", reason="no openpyxl, which reads Excel files")
+    file = tmp_path / "data.xlsx"
+    rows = {"a": [0.1, None, 3.0], "b": ["x", "-", "y"]}
+    pd.DataFrame(rows).to_excel(file, index=False)
+    table = read_table(file, SimpleNamespace(**DEFAULTS))
+    np.testing.assert_array_equal(table["a"], [0.1, np.nan, 3.0])
+    assert table["b"].tolist() == ["x", None, "y"]
+    numbers = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]])
+    numbers.to_excel(file, index=False, header=False)
+    table = read_table(file, SimpleNamespace(**DEFAULTS | {"header": False}))
+    assert table.to_numpy().tolist() == numbers.to_numpy().tolist()
+
+
 BAD = {
     "empty": (b"", "data.csv", "the file is empty"),
     "blank lines": (b"\n \n", "data.csv", "the file is empty"),
@@ -243,6 +258,25 @@ def test_everything_that_is_wrong_is_said_at_once(choose):
     assert "constant: c" in message
     for option in ("--labels 'b'", "--drop-missing", "--exclude"):
         assert option in message
+
+
+def test_one_row_is_no_reason_to_leave_out_columns(choose):
+    with pytest.raises(CommandError, match=r"one row of data is too few") as caught:
+        choose("a,b\n1,5\n")
+    assert "--exclude" not in str(caught.value)
+
+
+def test_a_column_without_values_hides_nothing_else(choose):
+    """It is named once, and rows that lack another value are counted without it."""
+    with pytest.raises(CommandError) as caught:
+        choose("a,b,c\n1,,5\n2,,\n4,,7\n")
+    assert str(caught.value).endswith(
+        "data.csv: without any value: b (leave out with --exclude); 1 of 3 rows have "
+        "missing or infinite values, the first in row 2, column 'c' (leave out these "
+        "rows with --drop-missing, or fill them in)"
+    )
+    with pytest.raises(CommandError, match="every row lacks a value, as row 1"):
+        choose("a,b\n1,\n2,\n", expected=["a", "b"])
 
 
 def test_what_is_wrong_is_left_out_when_asked(choose):

@@ -48,11 +48,11 @@ def test_promises_name_tests_that_exist():
         assert (ROOT / "tests" / name).is_file(), name
 
 
-def test_gallery_lists_every_script():
-    listed = set(
-        re.findall(r"\(gallery/(\w+\.py)\)", (DOCS / "gallery.md").read_text())
-    )
-    assert listed == {each.name for each in (DOCS / "gallery").glob("*.py")}
+@pytest.mark.parametrize("folder", ["gallery", "../examples"])
+def test_gallery_lists_every_script(folder):
+    text = (DOCS / "gallery.md").read_text()
+    listed = set(re.findall(rf"\({re.escape(folder)}/(\w+\.py)\)", text))
+    assert listed == {each.name for each in (DOCS / folder).glob("*.py")}
 
 
 def test_the_notebook_is_that_of_the_tutorial():

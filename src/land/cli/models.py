@@ -270,10 +270,11 @@ def model_text(result: dict[str, Any], details: bool) -> str:
     curved = sigma is not None and np.isfinite(sigma)
     if gain is not None and np.isfinite(gain):
         plain = "Gaussian mixture" if many > 1 else "Gaussian"
+        change = f"gains {gain:.2g}" if gain >= 0.0 else f"loses {-gain:.2g}"
         kept = "" if curved else ", which is kept"
         lines.append(
-            f"following the data gains {gain:+.2g} in log density per row over an "
-            f"ordinary {plain}{kept}"
+            f"following the data {change} in log density per row against an ordinary "
+            f"{plain}{kept}"
         )
     if result["mean_log_density"] is not None:
         lines.append(f"mean log density of the rows: {result['mean_log_density']:.6g}")

@@ -334,6 +334,10 @@ def _problems(table: pd.DataFrame, options: Any, fitting: bool) -> Iterator[str]
     numbers = table[_numeric(table)]
     for name in table.columns.difference(numbers.columns, sort=False):
         yield _text_problem(table[name], options, fitting and not options.columns)
+    empty = list(numbers.columns[numbers.isna().all()]) if fitting else []
+    if empty:
+        yield f"without any value: {listed(empty)} (leave out with --exclude)"
+    numbers = numbers.drop(columns=empty)
     missing = numbers.isna()
     incomplete = missing.any(axis=1)
     if incomplete.any():

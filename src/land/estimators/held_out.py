@@ -229,7 +229,8 @@ class Comparison:
         elif better > 0 and ahead < 0:
             text += " No other model that was tried comes near."
         elif better > 0:
-            text += f" If the density is all you need, a {rival.name} is as good."
+            text += f" If the density is all you need, a {rival.name} is as good, "
+            text += "as far as these rows can tell."
         return text
 
 

@@ -24,10 +24,10 @@ from land.plotting.components import (
 )
 from land.plotting.plane import plot_data, plot_density, plot_metric
 from land.plotting.sheet import (
-    COLORS,
     LEGEND,
     Array,
     check_dimensions,
+    component_colors,
     component_legend,
     sheet,
 )
@@ -175,16 +175,19 @@ def _view3d_figure(view: View, points: Array) -> Any:
 
 def samples_figure(view: View, X: Array, seed: int) -> Any:
     """Data on the left, as many draws on the right; a row for each pair of columns."""
-    drawn = view.model.sample(len(X), seed)[0] * view.scale + view.center
+    drawn, owners = view.model.sample(len(X), seed)
+    drawn = drawn * view.scale + view.center
+    parts = np.array(component_colors(owners.max() + 1))[owners]
     first = range(min(X.shape[1], MOST_PAIRED))
     pairs: list = list(combinations(first, 2)) or [(0,)]
-    with sheet(len(pairs), 2, sharex="row", sharey="row") as (figure, axes):
+    size: Any = (3.6, 2.9)
+    with sheet(len(pairs), 2, size, sharex="row", sharey="row") as (figure, axes):
         for panels, pair in zip(axes, pairs, strict=True):
-            for ax, rows, color in zip(panels, (X, drawn), COLORS, strict=False):
+            for ax, rows, color in zip(panels, (X, drawn), ("0.4", parts), strict=True):
                 if len(pair) == 1:
-                    ax.hist(rows[:, 0], bins="auto", density=True, color=color)
+                    ax.hist(rows[:, 0], bins="auto", density=True, color="0.6")
                 else:
-                    ax.scatter(*rows[:, pair].T, s=6, color=color, linewidths=0)
+                    ax.scatter(*rows[:, pair].T, s=6, c=color, linewidths=0)
                     ax.set_ylabel(view.columns[pair[1]], parse_math=False)
                 ax.set_xlabel(view.columns[pair[0]], parse_math=False)
                 ax.label_outer()

@@ -41,6 +41,8 @@ from land.plotting.sheet import Array, component_colors
 _MOST_POINTS = 500
 # Points of width from which a figure is not to be shrunk to the width of a phone.
 _BROAD = 500.0
+# Numbers and their errors stay on one line.
+_TOGETHER = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
 _PACKAGES = ("land", "numpy", "scipy", "scikit-learn", "jax", "matplotlib")
 _LEGEND = (
     '<button type="button" data-component="{0}" aria-pressed="false">'
@@ -172,11 +174,11 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
     rows: list[list] = []
     for entry in comparison.entries:
         ahead = (
-            "" if entry is ours else "{:+.3f} ± {:.3f}".format(*entry.ahead_of(ours))
+            "" if entry is ours else "{:+z.3f} ± {:.3f}".format(*entry.ahead_of(ours))
         )
         shown = "{:.3f} ± {:.3f}".format(*mean_and_error(entry.values))
-        rows.append([entry.name, entry.note, shown, ahead, f"{entry.seconds:.2g} s"])
-    header = ("model", "", "log density", "ahead of LAND", "fit")
+        rows.append([entry.name, entry.note, shown, ahead, f"{entry.seconds:.2g}"])
+    header = ("model", "", "log density", "ahead of LAND", "seconds")
     yield f"<h2>Comparison</h2>{_table(header, rows)}"
     yield (
         f'<p class="note">Mean log density of {len(ours.values)} rows that were held '
@@ -224,8 +226,10 @@ def _facts(view: View) -> Iterator[str]:
     else:
         units = " in standardised units" * bool(np.any(view.scale != 1.0))
         yield f"Sigma {model.sigma_:.4g}, rho {model.rho_:.4g}{units}"
-    if np.isfinite(model.geometry_gain_):
-        yield f"the curved metric gains {model.geometry_gain_:+.2g} in log density"
+    gain = model.geometry_gain_
+    if np.isfinite(gain):
+        what = "gains" if gain >= 0.0 else "loses"
+        yield f"the curved metric {what} {abs(gain):.2g} in log density"
     state = "converged" if model.converged_ else "not converged"
     yield f"{state} in step {model.n_iter_}"
     yield f"{model.n_log_maps_} geodesics, {model.n_failed_log_maps_} failed at the end"
@@ -258,8 +262,9 @@ def _figures(view: View, X: Array, numbers: Any, seed: int) -> Iterator[Figure]:
         yield _live(view, points, numbers, rows)
     samples = partial(samples_figure, view, X, seed)
     yield Figure(f"Samples of the model beside {rows}", samples)
-    history = partial(model_figure, view, "history")
-    yield Figure("Mean negative log density against the steps of the fit", history)
+    if len(model.history_) > 2:  # else there is nothing to see
+        history = partial(model_figure, view, "history")
+        yield Figure("Mean negative log density against the steps of the fit", history)
     if getattr(model, "learning_", None):
         learning = partial(single_figure, plot_learning, model)
         yield Figure("Held-out log density of the sigmas and rhos tried", learning)
@@ -335,7 +340,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     )
     return (
         f'<div class="wide"><table><thead><tr>{top}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f"<tbody>{body.replace(' ± ', _TOGETHER)}</tbody></table></div>"
     )
 
 
