@@ -16,6 +16,7 @@ from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
+from land._axes import principal_axes
 from land._device import Indices
 from land._precision import in_float64
 from land.geodesics.collocation import gauss
@@ -178,14 +179,19 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph | None:
 
 
 def _choose_landmarks(metric: Metric) -> Array:
-    """All of the metric's landmarks, or enough of them to follow the data."""
+    """All of the metric's landmarks, or enough of them to follow the data.
+
+    In an order that depends neither on that of the rows nor on how they are turned.
+    """
     assert metric.landmarks is not None
     points = np.unique(metric.landmarks, axis=0)
+    _, axes = principal_axes(points)
+    points = points[np.lexsort((points @ axes).T)]
     if len(points) <= _MANY_LANDMARKS:
         return points
     points = np.random.default_rng(0).permutation(points)
     if metric.resolution is not None:
-        first, _ = distinct_rows(np.floor(points / metric.resolution))
+        first, _ = distinct_rows(np.floor(points @ axes / metric.resolution))
         if len(first) > _MANY_LANDMARKS:
             return points[np.sort(first)[:_MOST_LANDMARKS]]
     return points[:_MANY_LANDMARKS]
@@ -195,20 +201,24 @@ def _with_empty_space(metric: Metric, points: Array) -> Array:
     """Landmarks, and in few dimensions the centres of empty cells around them.
 
     A geodesic may leave the data, and should find landmarks where it does. Cells are as
-    wide as the resolution, or wider where there would be too many.
+    wide as the resolution, or wider where there would be too many, and lie along the
+    principal axes.
     """
     dim = points.shape[1]
     if dim > 3 or metric.resolution is None:
         return points
-    low, high = points.min(axis=0), points.max(axis=0)
+    _, axes = principal_axes(points)
+    places = points @ axes
+    low, high = places.min(axis=0), places.max(axis=0)
     width = metric.resolution
     while np.prod(np.ceil((high - low) / width) + 2.0) > _MOST_CELLS:
         width *= 1.25
     counts = np.ceil((high - low) / width).astype(int) + 2
     corner = 0.5 * (low + high - counts * width)
     empty = np.ones(counts, dtype=bool)
-    empty[tuple(np.floor((points - corner) / width).astype(int).T)] = False
-    return np.concatenate([points, corner + (np.argwhere(empty) + 0.5) * width])
+    empty[tuple(np.floor((places - corner) / width).astype(int).T)] = False
+    centers = corner + (np.argwhere(empty) + 0.5) * width
+    return np.concatenate([points, centers @ axes.T])
 
 
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
