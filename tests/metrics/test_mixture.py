@@ -202,7 +202,10 @@ EYES = np.array([np.eye(2), np.eye(2)])
         ({"tensors": EYES[:1]}, r"tensors must have shape \(2, 2\) for diagonal ones"),
         ({"tensors": np.ones((2, 3))}, "tensors must have 2 coordinates"),
         ({"tensors": [[1.0, 1.0], [1.0, 0.0]]}, "tensors must be positive, got 0"),
-        ({"tensors": EYES - [[[0, 0], [0, 0]], [[0, 2], [2, 0]]]}, r"tensors\[1\] must"),
+        (
+            {"tensors": EYES - [[[0, 0], [0, 0]], [[0, 2], [2, 0]]]},
+            r"tensors\[1\] must",
+        ),
         ({"tensors": EYES + [[0, 1], [0, 0]]}, r"tensors\[0\] must be symmetric"),
         ({"sigma": 0.0}, "sigma must be positive"),
     ],

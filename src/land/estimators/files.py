@@ -270,7 +270,9 @@ def _pack_metric(model: Any, arrays: Arrays) -> dict[str, Any]:
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
     if type(metric) in _METRICS:
         names = _METRICS[type(metric)]
-        arrays |= {f"metric.{name}": np.asarray(getattr(metric, name)) for name in names}
+        arrays |= {
+            f"metric.{name}": np.asarray(getattr(metric, name)) for name in names
+        }
     elif type(metric) is not EuclideanMetric:
         # The metric itself is code and is not stored; its tensors at the means show
         # whether the one that is given on loading is the same.

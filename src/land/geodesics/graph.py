@@ -99,6 +99,20 @@ def nearest_landmarks(metric: Metric, points: Array, k: int) -> Array:
     return np.asarray(graph.data.data[nearest])
 
 
+def nearest_in(tree: KDTree, points: Array, k: int) -> Indices:
+    """Numbers in a tree of the k nearest to each point, (n, k); fewer in a small tree.
+
+    Of those that are equally near, as on a lattice, the first: rounding must not
+    decide.
+    """
+    candidates = range(1, min(2 * k + 8, tree.n) + 1)
+    distances, nearest = tree.query(points, candidates, workers=-1)
+    scale = np.maximum(distances[:, -1:], np.finfo(float).tiny)
+    order = np.lexsort((nearest, np.round(distances / scale, 9)), axis=1)
+    found: Indices = np.take_along_axis(nearest, order[:, :k], axis=1)
+    return found
+
+
 @in_float64
 def graph_distances(metric: Metric, points: Array) -> Array:
     """Lengths of shortest paths between points through the landmarks, (n, n).
@@ -138,7 +152,8 @@ def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
         counts = np.full(len(steps), 4)
         if metric.resolution is not None:
             panels = np.linalg.norm(steps, axis=1) / (2.0 * metric.resolution)
-            counts = np.clip(np.ceil(panels).astype(int), 1, _MOST_PANELS)
+            panels = np.ceil(panels - 1e-9)  # edges of a grid may be just as long
+            counts = np.clip(panels.astype(int), 1, _MOST_PANELS)
         firsts = np.cumsum(counts) - counts
         segment = np.repeat(np.arange(len(steps)), counts)
         place = (np.arange(len(segment)) - firsts[segment])[:, None] + nodes
@@ -231,13 +246,14 @@ def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
     pairs: list[list[Indices]] = []
     while len(members):
         k = min(_NEIGHBOURS + 1, len(members))
-        _, nearest = tree.query(points[members], k)
+        nearest = nearest_in(tree, points[members], k)
         own = np.arange(len(points)) if not pairs else members
         pairs.append([np.repeat(members, k), own[nearest.reshape(-1)]])
         coarser = members[: len(members) // 4 if len(members) > k else 0]
         if len(coarser):
             tree = KDTree(points[coarser])
-            pairs.append([members, coarser[tree.query(points[members])[1]]])
+            nearest = nearest_in(tree, points[members], 1)
+            pairs.append([members, coarser[nearest[:, 0]]])
         members = coarser
     left, right = np.concatenate(pairs, axis=1)
     low, high = np.minimum(left, right), np.maximum(left, right)
