@@ -206,7 +206,10 @@ EYES = np.array([np.eye(2), np.eye(2)])
             {"tensors": EYES - [[[0, 0], [0, 0]], [[0, 2], [2, 0]]]},
             r"tensors\[1\] must",
         ),
-        ({"tensors": EYES + [[0, 1], [0, 0]]}, r"tensors\[0\] must be symmetric"),
+        (
+            {"tensors": np.add(EYES, [[0, 1], [0, 0]])},
+            r"tensors\[0\] must be symmetric",
+        ),
         ({"sigma": 0.0}, "sigma must be positive"),
     ],
 )
