@@ -1,4 +1,4 @@
-"""`land.select` on rows that it never saw and as a choice of clusters; learned sigma."""
+"""`land.select` on rows that it never saw, and for clusters; the cost of learning."""
 
 import time
 import warnings
