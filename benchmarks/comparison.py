@@ -32,8 +32,11 @@ MODELS: dict[str, dict] = {
     "auto": {},
     "others": {},
 }
-# Nights of sleep, if LAND_DATA_DIR names the folder with their band powers.
+# If LAND_DATA_DIR names the folder with them: nights of sleep as band powers, clips of
+# motion capture, and images of the first digits.
 NIGHTS, N_EPOCHS = ("SC4001", "SC4011", "SC4042"), 500
+CLIPS = {"run": "09_01", "jumping jacks": "22_16"}
+N_DIGITS = 4
 
 
 class Data(NamedTuple):
@@ -96,7 +99,8 @@ def _densities(sets: list[Data], results: list[list[dict]]) -> Table:
             "scikit-learn's with n_init=3; the columns after it are gains over it, "
             "with the standard error of the mean over held-out points of all seeds. "
             "LAND has default settings, metric='full', or sigma='learn' and "
-            "rho='learn' (one seed; not sleep and digits, where it takes minutes). The "
+            "rho='learn' (one seed; not sleep and most digits, where it takes "
+            "minutes). The "
             f"best K of the GMM is that of the smallest BIC up to {MOST_COMPONENTS}; "
             "KDE is a kernel density with a cross-validated bandwidth. Seconds of a "
             "fit, compilation included, one process on each core."
@@ -247,6 +251,11 @@ def data_sets() -> Iterator[Data]:
     if "LAND_DATA_DIR" in os.environ:
         for night in NIGHTS:
             yield Data(f"sleep bands {night}", 5, False, _night(night), learn=False)
+        for name, clip in CLIPS.items():
+            yield Data(f"{name}, 2 PCs", 2, True, _clip(clip))
+        for dim in (2, 3, 5):
+            images = _images(dim)
+            yield Data(f"MNIST 0-3, {dim} PCs", N_DIGITS, False, images, learn=dim < 5)
 
 
 def _three_arcs(seed: int) -> tuple[Array, Array]:
@@ -288,5 +297,28 @@ def _night(record: str) -> Callable:
         night = load_sleep_features(record, download=False)
         rows = np.random.default_rng(seed).permutation(len(night.features))[:N_EPOCHS]
         return night.features[rows], night.stages[rows]
+
+    return make
+
+
+def _clip(name: str) -> Callable:
+    def make(seed: int) -> tuple[Array, None]:
+        from reproduction.data import load_mocap
+
+        poses = PCA(2, random_state=0).fit_transform(load_mocap(name, download=False))
+        return np.random.default_rng(seed).permutation(poses)[:N_POINTS], None
+
+    return make
+
+
+def _images(dim: int) -> Callable:
+    def make(seed: int) -> tuple[Array, Array]:
+        from reproduction.data import load_mnist
+
+        images, digits = load_mnist(subset="test", download=False)
+        known = digits < N_DIGITS
+        points = PCA(dim, random_state=0).fit_transform(images[known])
+        rows = np.random.default_rng(seed).permutation(len(points))[:N_POINTS]
+        return points[rows], digits[known][rows]
 
     return make

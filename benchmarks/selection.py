@@ -1,4 +1,4 @@
-"""`land.select` on rows that it never saw, and as a choice of clusters."""
+"""`land.select` on rows that it never saw, and for clusters; the cost of learning."""
 
 import time
 import warnings
@@ -11,8 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 
 import land
 from benchmarks.common import Column, Table
-from benchmarks.comparison import data_sets
+from benchmarks.comparison import Data, data_sets
 from land.estimators.held_out import Entry, beside, mean_and_error
+from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
 N_COMPONENTS, TEST = (1, 2, 3, 4), 0.25
@@ -21,7 +22,8 @@ DENSITIES = (
     *("iris", "wine, 3 PCs"),
 )
 CLUSTERS = ("normal cloud", "two moons", "three arcs", "wave and arc", "iris")
-QUICK = ("normal cloud", "banana")
+LEARNING, N_LEARNING = ("half-ellipse", "two moons", "iris"), 300
+QUICK = ("normal cloud", "banana", "half-ellipse")
 
 
 def run(quick: bool) -> list[Table]:
@@ -60,22 +62,43 @@ def run(quick: bool) -> list[Table]:
             ],
             notes="The index compares the clusters of all rows with the classes.",
         ),
+        Table(
+            title='Cost of sigma="learn" and rho="learn"',
+            columns=[
+                Column("data", "data"),
+                Column("n", "rows"),
+                Column("n_components", "K"),
+                Column("fixed", "one fit, CPU s", ".1f"),
+                Column("learned", "learned, CPU s", ".1f"),
+                Column("ratio", "ratio", ".1f"),
+                Column("n_tried", "tried"),
+            ],
+            notes=(
+                "One fit has the automatic sigma and rho, given as numbers. Both in "
+                "one process, which has compiled what they need."
+            ),
+        ),
     ]
+    order = densities, clusters, learning
     for (job, _), row in zip(jobs, rows, strict=True):
-        tables[job is clusters].rows.append(row)
+        tables[order.index(job)].rows.append(row)
     return tables
 
 
 def _jobs(quick: bool) -> Iterator[tuple]:
-    for job, names in ((densities, DENSITIES), (clusters, CLUSTERS)):
+    tables = (densities, DENSITIES), (clusters, CLUSTERS), (learning, LEARNING)
+    for job, names in tables:
         for name in names:
             if not quick or name in QUICK:
                 yield job, name
 
 
 def _data(name: str) -> tuple[Array, Array | None]:
-    data = next(each for each in data_sets() if each.name == name)
-    return data.make(0)
+    return _named(name).make(0)
+
+
+def _named(name: str) -> Data:
+    return next(each for each in data_sets() if each.name == name)
 
 
 def densities(name: str) -> dict:
@@ -105,6 +128,28 @@ def clusters(name: str) -> dict:
         row["truth"] = len(np.unique(labels))
         row["index"] = adjusted_rand_score(labels, found.model.predict(X))
     return row
+
+
+def learning(name: str) -> dict:
+    """Time of learning sigma and rho, beside that of one fit with given ones."""
+    count, X = _named(name).n_components, _data(name)[0][:N_LEARNING]
+    sigma = automatic_sigma(X, count, sharp=True)
+    rho = automatic_rho(X, sigma, count, sharp=True)
+    spent = {}
+    for kind, values in (
+        ("compiled", (sigma, rho)),
+        ("fixed", (sigma, rho)),
+        ("learned", ("learn", "learn")),
+    ):
+        start = time.process_time()
+        model = land.LANDMixture(count, sigma=values[0], rho=values[1], random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X)
+        spent[kind] = time.process_time() - start
+    ratio = spent["learned"] / spent["fixed"]
+    tried = {"n_tried": len(model.learning_), "ratio": ratio}
+    return {"data": name, "n": len(X), "n_components": count} | spent | tried
 
 
 def _select(X: Array, purpose: str) -> tuple[land.Selection, float]:

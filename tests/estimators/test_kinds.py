@@ -17,19 +17,39 @@ def rows():
     return land.datasets.make_half_ellipse(50, random_state=0)
 
 
-def test_turning_the_data_turns_distances_mean_and_covariance(rows):
+def test_turning_the_data_turns_distances_mean_covariance_and_density(rows):
+    """Fits too: starts, quadrature points and steps lie in frames that turn."""
+    quick = {"n_samples": 500, "tol": 1e-3}
     one, other = (
-        land.LAND(metric="full", **QUICK | SMOOTH, tol=1e-8).fit(X)
-        for X in (rows, rows @ TURN.T)
+        land.LAND(metric="full", **quick | SMOOTH).fit(X) for X in (rows, rows @ TURN.T)
     )
-    np.testing.assert_allclose(other.mean_, TURN @ one.mean_, atol=1e-5)
+    assert not one.metric_.is_flat
+    np.testing.assert_allclose(other.mean_, TURN @ one.mean_, atol=1e-6)
     expected = TURN @ one.covariance_ @ TURN.T
-    np.testing.assert_allclose(other.covariance_, expected, atol=1e-4)
+    np.testing.assert_allclose(other.covariance_, expected, atol=1e-5)
+    assert other.log_constant_ == pytest.approx(one.log_constant_, abs=1e-6)
     found, expected = (
         land.log_map(model.metric_, model.mean_, X).lengths
         for model, X in ((other, rows @ TURN.T), (one, rows))
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    found, expected = other.score_samples(rows @ TURN.T), one.score_samples(rows)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_turning_the_data_turns_clusters_of_a_sharp_metric():
+    moons, _ = land.datasets.make_two_moons(80, random_state=0)
+    quick = {"n_samples": 300, "tol": 1e-2, "random_state": 0}
+    one, other = (
+        land.LANDMixture(2, metric="full", **quick).fit(X)
+        for X in (moons, moons @ TURN.T)
+    )
+    assert not one.metric_.is_flat
+    assert other.sigma_ == pytest.approx(one.sigma_)
+    np.testing.assert_array_equal(other.predict(moons @ TURN.T), one.predict(moons))
+    np.testing.assert_allclose(other.means_, one.means_ @ TURN.T, atol=1e-4)
+    found, expected = other.score_samples(moons @ TURN.T), one.score_samples(moons)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("word", KINDS)

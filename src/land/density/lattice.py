@@ -11,6 +11,8 @@ from scipy.spatial import KDTree
 from scipy.special import gammaln
 from scipy.stats import chi2
 
+from land._axes import principal_axes
+
 Array = NDArray[np.float64]
 Keys = NDArray[np.int64]
 
@@ -163,11 +165,13 @@ def _within(lattice: Lattice, normal: Normal, reach: float) -> Keys:
 
 
 def _covariance_root(cloud: Array) -> Array:
-    """Lower triangular root of the covariance of a cloud, kept from being singular."""
-    n, dim = cloud.shape
-    spread = np.cov(cloud.T).reshape(dim, dim) if n > 1 else np.zeros((dim, dim))
-    size = max(float(np.trace(spread)) / dim, 1e-300)
-    return np.asarray(np.linalg.cholesky(spread + 1e-6 * size * np.eye(dim)))
+    """Root of the covariance of a cloud, kept from being singular.
+
+    By principal axes: where the cloud is turned, lattices turn with it, and so do fits.
+    """
+    variances, axes = principal_axes(cloud)
+    size = max(float(variances.mean()), 1e-300)
+    return np.asarray(axes * np.sqrt(variances + 1e-6 * size))
 
 
 def _local_shape(cloud: Array, rng: np.random.Generator) -> Array:

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import shown
 from land.estimators.standardized import Standardized, parts_of
 from land.fitting import Step
-from land.metrics import KINDS, EuclideanMetric, Metric
+from land.metrics import KINDS, EuclideanMetric, Metric, MixtureMetric
 
 PathLike = str | os.PathLike[str]
 Arrays = dict[str, np.ndarray]
@@ -65,7 +65,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "LANDClassifier": ("n_features_in_", "n_iter_", "priors_"),
 }
-_METRIC = ("metric.data", "metric.sigma", "metric.rho")
+# Arguments of metrics that are stored, by their classes.
+_METRICS: dict[Any, tuple[str, ...]] = {
+    **dict.fromkeys(KINDS.values(), ("data", "sigma", "rho")),
+    MixtureMetric: ("centers", "tensors", "sigma"),
+}
 # Parameters that mean nothing in another process.
 _NOT_STORED = ("callback", "n_jobs")
 
@@ -264,9 +268,11 @@ def _pack_metric(model: Any, arrays: Arrays) -> dict[str, Any]:
         return {"kind": "parts", "learned": not given, "table": False}
     metric: Any = model.metric_
     kind, table = type(metric).__name__, getattr(metric, "is_tabulated", False)
-    if type(metric) in KINDS.values():
-        values = metric.data, np.float64(metric.sigma), np.float64(metric.rho)
-        arrays |= zip(_METRIC, map(np.asarray, values), strict=True)
+    if type(metric) in _METRICS:
+        names = _METRICS[type(metric)]
+        arrays |= {
+            f"metric.{name}": np.asarray(getattr(metric, name)) for name in names
+        }
     elif type(metric) is not EuclideanMetric:
         # The metric itself is code and is not stored; its tensors at the means show
         # whether the one that is given on loading is the same.
@@ -284,10 +290,10 @@ def _metric(packed: dict, arrays: Arrays, model: Any, given: Any) -> Metric:
     _require(given is None, "it has its own metric; leave out metric=")
     if kind == "EuclideanMetric":
         return EuclideanMetric(model.n_features_in_)
-    kinds = {each.__name__: each for each in KINDS.values()}
+    kinds = {each.__name__: each for each in _METRICS}
     _require(kind in kinds, f"it has an unknown metric, {kind!r}")
-    data, sigma, rho = _take(arrays, _METRIC)
-    metric = kinds[kind](data, sigma.item(), rho.item())
+    names = [f"metric.{name}" for name in _METRICS[kinds[kind]]]
+    metric = kinds[kind](*_take(arrays, names))
     return metric.tabulated() if packed["table"] else metric
 
 

@@ -171,7 +171,9 @@ def _propose(objective: Objective, search: Search) -> None:
     """Find the step that the model of a search wants."""
     if search.model is None:
         search.model = objective.local_model(search)
-    factor = np.linalg.cholesky(objective.unit(search.spot))
+    # Along principal axes: the region is a box, and turns with the data.
+    variances, axes = np.linalg.eigh(objective.unit(search.spot))
+    factor = axes * np.sqrt(np.maximum(variances, 0.0))
     model, missing = search.model, search.missing
 
     def whitened(step: Array) -> tuple[float, Array]:

@@ -16,6 +16,7 @@ from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
+from land._axes import principal_axes
 from land._device import Indices
 from land._precision import in_float64
 from land.geodesics.collocation import gauss
@@ -98,6 +99,20 @@ def nearest_landmarks(metric: Metric, points: Array, k: int) -> Array:
     return np.asarray(graph.data.data[nearest])
 
 
+def nearest_in(tree: KDTree, points: Array, k: int) -> Indices:
+    """Numbers in a tree of the k nearest to each point, (n, k); fewer in a small tree.
+
+    Of those that are equally near, as on a lattice, the first: rounding must not
+    decide.
+    """
+    candidates = range(1, min(2 * k + 8, tree.n) + 1)
+    distances, nearest = tree.query(points, candidates, workers=-1)
+    scale = np.maximum(distances[:, -1:], np.finfo(float).tiny)
+    order = np.lexsort((nearest, np.round(distances / scale, 9)), axis=1)
+    found: Indices = np.take_along_axis(nearest, order[:, :k], axis=1)
+    return found
+
+
 @in_float64
 def graph_distances(metric: Metric, points: Array) -> Array:
     """Lengths of shortest paths between points through the landmarks, (n, n).
@@ -137,7 +152,8 @@ def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
         counts = np.full(len(steps), 4)
         if metric.resolution is not None:
             panels = np.linalg.norm(steps, axis=1) / (2.0 * metric.resolution)
-            counts = np.clip(np.ceil(panels).astype(int), 1, _MOST_PANELS)
+            panels = np.ceil(panels - 1e-9)  # edges of a grid may be just as long
+            counts = np.clip(panels.astype(int), 1, _MOST_PANELS)
         firsts = np.cumsum(counts) - counts
         segment = np.repeat(np.arange(len(steps)), counts)
         place = (np.arange(len(segment)) - firsts[segment])[:, None] + nodes
@@ -178,14 +194,19 @@ def _landmark_graph(metric: Metric) -> LandmarkGraph | None:
 
 
 def _choose_landmarks(metric: Metric) -> Array:
-    """All of the metric's landmarks, or enough of them to follow the data."""
+    """All of the metric's landmarks, or enough of them to follow the data.
+
+    In an order that depends neither on that of the rows nor on how they are turned.
+    """
     assert metric.landmarks is not None
     points = np.unique(metric.landmarks, axis=0)
+    _, axes = principal_axes(points)
+    points = points[np.lexsort((points @ axes).T)]
     if len(points) <= _MANY_LANDMARKS:
         return points
     points = np.random.default_rng(0).permutation(points)
     if metric.resolution is not None:
-        first, _ = distinct_rows(np.floor(points / metric.resolution))
+        first, _ = distinct_rows(np.floor(points @ axes / metric.resolution))
         if len(first) > _MANY_LANDMARKS:
             return points[np.sort(first)[:_MOST_LANDMARKS]]
     return points[:_MANY_LANDMARKS]
@@ -195,20 +216,24 @@ def _with_empty_space(metric: Metric, points: Array) -> Array:
     """Landmarks, and in few dimensions the centres of empty cells around them.
 
     A geodesic may leave the data, and should find landmarks where it does. Cells are as
-    wide as the resolution, or wider where there would be too many.
+    wide as the resolution, or wider where there would be too many, and lie along the
+    principal axes.
     """
     dim = points.shape[1]
     if dim > 3 or metric.resolution is None:
         return points
-    low, high = points.min(axis=0), points.max(axis=0)
+    _, axes = principal_axes(points)
+    places = points @ axes
+    low, high = places.min(axis=0), places.max(axis=0)
     width = metric.resolution
     while np.prod(np.ceil((high - low) / width) + 2.0) > _MOST_CELLS:
         width *= 1.25
     counts = np.ceil((high - low) / width).astype(int) + 2
     corner = 0.5 * (low + high - counts * width)
     empty = np.ones(counts, dtype=bool)
-    empty[tuple(np.floor((points - corner) / width).astype(int).T)] = False
-    return np.concatenate([points, corner + (np.argwhere(empty) + 0.5) * width])
+    empty[tuple(np.floor((places - corner) / width).astype(int).T)] = False
+    centers = corner + (np.argwhere(empty) + 0.5) * width
+    return np.concatenate([points, centers @ axes.T])
 
 
 def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
@@ -221,13 +246,14 @@ def _neighbour_edges(points: Array, tree: KDTree) -> tuple[Indices, Indices]:
     pairs: list[list[Indices]] = []
     while len(members):
         k = min(_NEIGHBOURS + 1, len(members))
-        _, nearest = tree.query(points[members], k)
+        nearest = nearest_in(tree, points[members], k)
         own = np.arange(len(points)) if not pairs else members
         pairs.append([np.repeat(members, k), own[nearest.reshape(-1)]])
         coarser = members[: len(members) // 4 if len(members) > k else 0]
         if len(coarser):
             tree = KDTree(points[coarser])
-            pairs.append([members, coarser[tree.query(points[members])[1]]])
+            nearest = nearest_in(tree, points[members], 1)
+            pairs.append([members, coarser[nearest[:, 0]]])
         members = coarser
     left, right = np.concatenate(pairs, axis=1)
     low, high = np.minimum(left, right), np.maximum(left, right)

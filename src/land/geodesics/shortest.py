@@ -18,7 +18,12 @@ from scipy.spatial import KDTree
 from land._device import Indices, Mask
 from land.geodesics.boundary import connect
 from land.geodesics.collocation import Connections
-from land.geodesics.graph import distinct_rows, nearest_landmarks, shortest_paths
+from land.geodesics.graph import (
+    distinct_rows,
+    nearest_in,
+    nearest_landmarks,
+    shortest_paths,
+)
 from land.geodesics.horizon import with_horizon
 from land.metrics import Metric
 from land.metrics.tensors import inner, norms
@@ -161,8 +166,7 @@ def _nearby_targets(task: _Task) -> _Pairs:
     for members in np.split(order, np.cumsum(np.bincount(which))[:-1]):
         k = min(_NEIGHBOURS + 1, len(members))
         if k > 1:
-            tree = KDTree(targets[members])
-            _, nearest = tree.query(targets[members], k, workers=-1)
+            nearest = nearest_in(KDTree(targets[members]), targets[members], k)
             lefts.append(members[nearest.reshape(-1)])
             rights.append(np.repeat(members, k))
     left, right = np.concatenate(lefts), np.concatenate(rights)

@@ -9,6 +9,7 @@ from typing import Any
 from land.metrics.base import Metric
 from land.metrics.function import EuclideanMetric, FunctionMetric, PullbackMetric
 from land.metrics.learned import DensityMetric, LocalDiagonalMetric, LocalFullMetric
+from land.metrics.mixture import MixtureMetric
 
 # The metrics that estimators learn, by the words for them.
 KINDS: dict[str, Any] = {
@@ -25,5 +26,6 @@ __all__ = [
     "LocalDiagonalMetric",
     "LocalFullMetric",
     "Metric",
+    "MixtureMetric",
     "PullbackMetric",
 ]

@@ -155,6 +155,20 @@ def derivatives_of(
     return values, slopes, bends
 
 
+def in_runs(function: Callable[[jax.Array], Any], points: jax.Array, most: int) -> Any:
+    """Arrays that a function gives for points (n, D), `most` of them at once."""
+    n, dim = points.shape
+    most = max(1, most)
+    if n <= most:
+        return function(points)
+    n_runs = -(-n // most)
+    length = -(-n // n_runs)
+    padding = jnp.broadcast_to(points[:1], (n_runs * length - n, dim))
+    runs = jnp.concatenate([points, padding]).reshape(n_runs, length, dim)
+    found = jax.lax.map(function, runs)
+    return jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:])[:n], found)
+
+
 def _with_slopes(function: Callable[[jax.Array], Any], points: jax.Array) -> Any:
     """Values (n, ...) of a function, and derivatives (n, D, ...)."""
 

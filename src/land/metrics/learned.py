@@ -10,7 +10,6 @@ one matrix product. Sums are in units of sigma.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._device import device
 from land._validation import check_points, check_positive
-from land.metrics.base import Metric, derivatives_of
+from land.metrics.base import Metric, derivatives_of, in_runs
 from land.metrics.table import Factors, SumTable, cut_off, sum_table, sums_from_table
 from land.metrics.tensors import FEW_DIMENSIONS, along, invert_positive
 
@@ -133,13 +132,12 @@ class LocalMetric(Metric):
 
     def tensor_batch(self, points: jax.Array) -> jax.Array:
         """Tensors at many points, by matrix products."""
-        return self._in_runs(self._tensors, points, 1)
+        return in_runs(self._tensors, points, self._at_once)
 
     def jet_batch(self, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """The same with derivatives, each of which takes weights of its own."""
-        derivatives = 1 + self.dim + self.dim**2
         jet = partial(derivatives_of, self._tensors)
-        return self._in_runs(jet, points, derivatives)
+        return in_runs(jet, points, self._at_once // (1 + self.dim + self.dim**2))
 
     def _tensors(self, points: jax.Array) -> jax.Array:
         scaled = (points - self.center) / self.sigma
@@ -155,21 +153,10 @@ class LocalMetric(Metric):
         h = self.sigma**2 * self._arranged(sums, self.dim)
         return invert_positive(h, self.rho, h.ndim == 3)
 
-    def _in_runs(
-        self, function: Callable[[jax.Array], Any], points: jax.Array, arrays: int
-    ) -> Any:
-        """Arrays that a function gives for points (n, D), as many as fit the cache."""
-        n, dim = points.shape
-        n_data = 1 if self._table is not None else len(self._sums.rows)
-        most = max(1, device().pairs // (n_data * arrays))
-        if n <= most:
-            return function(points)
-        n_runs = -(-n // most)
-        length = -(-n // n_runs)
-        padding = jnp.broadcast_to(points[:1], (n_runs * length - n, dim))
-        runs = jnp.concatenate([points, padding]).reshape(n_runs, length, dim)
-        found = jax.lax.map(function, runs)
-        return jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:])[:n], found)
+    @property
+    def _at_once(self) -> int:
+        """Points whose weights fit the cache."""
+        return device().pairs // (1 if self.is_tabulated else len(self._sums.rows))
 
     def __repr__(self) -> str:
         return (
