@@ -51,6 +51,7 @@ from land.fitting import (
     fit_one,
     log_densities,
 )
+from land.fitting.pruning import component_charge
 from land.fitting.single import Method
 from land.metrics import EuclideanMetric
 
@@ -205,6 +206,9 @@ class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
         gain = curved.gain
         if gain is None:
             gain = problem.gain(curved.snapshot.objective, weights)
+            # Where components were removed there may be more of them in one.
+            surplus = len(curved.snapshot.estimates) - len(flat.snapshot.estimates)
+            gain -= surplus * component_charge(problem, weights)
         self.geometry_gain_ = gain
         if gain < WORTHWHILE:
             self._use_flat(metric)
@@ -375,7 +379,8 @@ class LAND(RiemannianDensity):
     geometry_gain_ : float
         Mean log density of the training data, or of held-out rows if sigma or rho were
         learned, less that with the flat metric, an ordinary normal distribution. Below
-        0.05 the flat one is kept. NaN if the metrics were not compared.
+        0.05 the flat one is kept. Components that pruning has left in one only count
+        against it as in BIC. NaN if the metrics were not compared.
     learning_ : list of dict
         Candidates for a learned `sigma` and `rho`: their values, the mean log density
         ``score`` of held-out rows, by how much it is ``behind`` the best one, the
