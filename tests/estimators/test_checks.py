@@ -46,6 +46,7 @@ QUICK = {"n_samples": 100, "rho": 1.0}
 FLAT = [
     FlatLAND(**QUICK),
     FlatMixture(2, **QUICK),
+    FlatMixture(3, prune=True, **QUICK),
     FlatKMeans(2, max_iter=2),
     FlatPCA(1, rho=1.0),
     FlatClassifier(covariance="diag"),

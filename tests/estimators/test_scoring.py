@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsClassifier
 
 import land
 from land.estimators import scoring
@@ -148,6 +149,21 @@ def test_processes_share_the_processors():
 
 
 # Matrices of distances.
+
+
+def test_nearest_neighbours_along_geodesics():
+    """Six of sixty rows have labels; the others take that of the nearest of these."""
+    X, labels = land.datasets.make_two_moons(60, random_state=0)
+    metric = land.metrics.LocalDiagonalMetric(X, sigma=0.2, rho=2e-3)
+    known = np.arange(60) % 10 == 0
+    among = land.pairwise_distances(metric, X[known])
+    to_known = land.pairwise_distances(metric, X[~known], X[known])
+    nearest = KNeighborsClassifier(1, metric="precomputed").fit(among, labels[known])
+    expected = labels[known][np.argmin(to_known, axis=1)]
+    np.testing.assert_array_equal(nearest.predict(to_known), expected)
+    plain = KNeighborsClassifier(1).fit(X[known], labels[known])
+    score = plain.score(X[~known], labels[~known])
+    assert nearest.score(to_known, labels[~known]) > score + 0.1
 
 
 def test_flat_space_has_euclidean_distances(cloud):

@@ -250,9 +250,9 @@ def compare(model: Any, X: Array, seed: int, say: Callable[[str], None]) -> Comp
     fitted, values, seconds = try_out(clone(model), X[train], X[test])
     own = Entry("LAND", "as fitted, to these rows", values, seconds)
     say("comparing with Gaussian mixtures and a kernel density estimate")
-    size = getattr(getattr(model, "estimator", model), "n_components", 1)
-    metric = getattr(fitted, "estimator_", fitted).metric_
-    flat = isinstance(metric, EuclideanMetric)
+    inner = getattr(fitted, "estimator_", fitted)
+    size = getattr(inner, "n_components_", 1)
+    flat = isinstance(inner.metric_, EuclideanMetric)
     return beside(own, size, flat, X, [(train, test)], seed)
 
 

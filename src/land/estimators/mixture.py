@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.mixture import GaussianMixture
 
+from land._validation import shown
 from land.estimators.base import check_init, check_parts
 from land.estimators.density import LEFT_OUT, RiemannianDensity
 from land.estimators.first_clusters import first_clusters
@@ -33,6 +34,7 @@ from land.fitting import (
     spread_centers,
 )
 from land.fitting.estimate import Work
+from land.fitting.pruning import component_charge
 
 Array = NDArray[np.float64]
 
@@ -54,7 +56,10 @@ class LANDMixture(RiemannianDensity):
     Parameters
     ----------
     n_components : int
-        Number of components.
+        Number of components; the largest number with ``prune=True``.
+    prune : bool
+        Whether to remove the components that the density can do without, one at a time,
+        as long as that lowers BIC: instead of a fit for each number of components.
     sigma, rho, metric, volume, reference, covariance_type
         See `LAND`. The automatic sigma and rho of several components are smaller: gaps
         between them are not to look like data.
@@ -76,6 +81,8 @@ class LANDMixture(RiemannianDensity):
 
     Attributes
     ----------
+    n_components_ : int
+        Number of components K, of those that are left with ``prune=True``.
     weights_ : ndarray of shape (K,)
     means_ : ndarray of shape (K, D)
     covariances_, precisions_ : ndarray of shape (K, D, D)
@@ -97,8 +104,14 @@ class LANDMixture(RiemannianDensity):
 
     n_components: int = 1
     _: KW_ONLY
+    prune: bool = False
     init: Any = "auto"
     n_init: int = 1
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components of the fitted model."""
+        return len(self.weights_)
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and label the rows."""
@@ -115,17 +128,29 @@ class LANDMixture(RiemannianDensity):
         volume, as EM does.
         """
         # A row that no component reaches belongs to all alike.
-        return np.exp(log_shares(self._log_joint(X), -np.log(self.n_components)))
+        return np.exp(log_shares(self._log_joint(X), -np.log(self.n_components_)))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.prune, (bool, np.bool_)):
+            raise ValueError(f"prune must be True or False, got {shown(self.prune)}")
+        if self.prune and self.method != "ml":
+            raise ValueError("prune=True goes by the likelihood, and needs method='ml'")
 
     def _run(self, problem, weights, settings, rng) -> Outcome:
         n, dim = problem.data.shape
         count = check_parts("n_components", self.n_components, n)
-        init = self.means_ if self._goes_on else self.init
+        init = self.init
+        if self._goes_on:
+            init = self.means_
+            count = self.n_components_ if self.prune else count
         init = check_init(init, _INITS, "means", (count, dim))
+        settings = replace(settings, prune=bool(self.prune))
         start = init, count, self.covariance_type
         run = MixtureRun(problem, weights, settings, *start)
         rngs = [rng, *rng.spawn(self.n_init - 1)]
-        return _best_of(_run_all(run, rngs, self.n_jobs))
+        charge = component_charge(problem, weights)
+        return _best_of(_run_all(run, rngs, self.n_jobs), charge)
 
     def _store(self, snapshot: Snapshot) -> None:
         estimates = snapshot.estimates
@@ -259,13 +284,14 @@ def _run_all(
     return [found[position] for position in sorted(found)]
 
 
-def _best_of(outcomes: list[Outcome]) -> Outcome:
+def _best_of(outcomes: list[Outcome], charge: float) -> Outcome:
     """The outcome with the best model; the work of all of them.
 
-    Runs that were given up count if there are no others.
+    Runs that were given up count if there are no others. Each component is charged for:
+    there may be fewer in some.
     """
     ended = [outcome for outcome in outcomes if outcome.gain is None] or outcomes
-    best = min(ended, key=lambda outcome: outcome.snapshot.objective)
+    best = min(ended, key=lambda outcome: outcome.snapshot.charged(charge))
     work = sum((outcome.work for outcome in outcomes), Work())
     interrupted = any(outcome.interrupted for outcome in outcomes)
     return replace(best, work=work, interrupted=interrupted)

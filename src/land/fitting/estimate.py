@@ -108,6 +108,10 @@ class Snapshot:
     proportions: Array
     objective: float
 
+    def charged(self, charge: float) -> float:
+        """The objective and what is asked for the components."""
+        return self.objective + charge * len(self.estimates)
+
 
 def matters(weights: Array) -> NDArray[np.bool_]:
     """Which weights are not negligible."""

@@ -25,6 +25,7 @@ from land.fitting.least_squares import empirical
 from land.fitting.likelihood import Likelihood
 from land.fitting.problem import FitProblem
 from land.fitting.profile import components_at, evaluate, profile, verify
+from land.fitting.pruning import prune
 from land.fitting.single import FitSettings, fit_one
 from land.fitting.starts import Init, central_rows
 from land.geodesics import LogMap
@@ -125,7 +126,7 @@ def fit_mixture(
         problem,
         weights,
         rungs[1:],
-        lambda: _search(problem, weights, guesses, rungs, rng),
+        lambda: _search(problem, weights, guesses, rungs, settings, rng),
         _Mixture.on,
         settings.max_iter,
     )
@@ -190,6 +191,16 @@ class _Mixture:
         """Mean negative log likelihood."""
         return self.mixture.objective
 
+    @property
+    def proportions(self) -> Array:
+        """Shares of the components, (K,)."""
+        return self.mixture.proportions
+
+    @property
+    def joint(self) -> Array:
+        """Log of proportion times density of the data, (N, K)."""
+        return _joint(self.estimates, self.proportions)
+
     def objective_of(self, components: Sequence[Component]) -> float:
         """The same with these for its components."""
         pairs = zip(self.estimates, components, strict=True)
@@ -236,6 +247,18 @@ class _Mixture:
         mixture = self.mixture
         self.problem.record(mixture.objective, mixture.estimates, mixture.proportions)
 
+    def without(self, component: int) -> _Mixture:
+        """The same without a component; no geodesics are computed."""
+        left = [k for k in range(len(self.searches)) if k != component]
+        proportions = self.proportions[left] / self.proportions[left].sum()
+        estimates = [self.estimates[k] for k in left]
+        radii = [self.searches[k].radius for k in left]
+        return _Mixture(self.problem, self.weights, estimates, proportions, radii)
+
+    def renewed(self) -> _Mixture:
+        """The same, with all but its parameters computed anew."""
+        return _Mixture.on(self.problem, self.weights, self.state())
+
     def state(self) -> dict[str, Any]:
         """What it takes to go on."""
         return {
@@ -251,22 +274,26 @@ def _search(
     weights: Array,
     guesses: Sequence[Array],
     rungs: Sequence[Fidelity],
+    settings: FitSettings,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Where the best of the first guesses leads.
+    """Where the best of the first guesses leads, with fewer components if they do.
 
     What they lead to is compared on the rung on which the fit goes on: a few data do
     not tell which of two is better.
     """
     states = _first_states(problem, weights, guesses, rungs[0], rng)
-    if len(states) == 1:
+    if len(states) == 1 and not settings.prune:
         return states[0]
     part, own, _ = problem.at(rungs[1], weights, rng)
     part = replace(part, stage="search", history=[])
     models = [_Mixture.on(part, own, state) for state in states]
     for model in models:
         model.descend(_TRIAL_STEPS, rungs[0].tol)
-    return min(models, key=lambda model: model.mixture.cautious_objective).state()
+    best = min(models, key=lambda model: model.mixture.cautious_objective)
+    if not settings.prune:
+        return best.state()
+    return prune(best, part, settings.max_iter, settings.tol)
 
 
 def _first_states(

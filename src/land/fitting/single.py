@@ -28,6 +28,7 @@ class FitSettings:
     optimizer: Optimizer = "auto"
     max_iter: int = 100
     tol: float = 1e-4
+    prune: bool = False
 
 
 def fit_one(
