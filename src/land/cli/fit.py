@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import land
 from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
-from land.cli.models import StoredModel, counted, in_units, model_text
+from land.cli.models import StoredModel, counted, model_text
 from land.cli.tables import (
     TABLES,
     Data,
@@ -22,6 +22,7 @@ from land.cli.tables import (
     text_table,
     write_table,
 )
+from land.estimators.standardized import in_units
 
 # Rough, and quick: a fit in the plane takes seconds.
 _PREVIEW_ROWS = 200
