@@ -19,6 +19,11 @@ Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
+# Numbers that an array may have, where work can be cut into pieces: 32 MiB, about one
+# cache of a processor.
+AT_ONCE = 2**22
+
+
 @dataclass(frozen=True)
 class Device:
     """How much is computed at once.
@@ -28,11 +33,11 @@ class Device:
     """
 
     points: tuple[int, ...]  # each means a compilation
-    pairs: int  # on a processor 32 MiB, about one cache
+    pairs: int
     few_tabulated: int
 
 
-_PROCESSOR = Device(points=(2**7, 2**11), pairs=2**22, few_tabulated=100)
+_PROCESSOR = Device(points=(2**7, 2**11), pairs=AT_ONCE, few_tabulated=100)
 _ACCELERATOR = Device(points=(2**12, 2**16), pairs=2**28, few_tabulated=2**10)
 
 

@@ -96,12 +96,11 @@ def connect(
     if isinstance(some, Connections):
         some = _extended(bases[rows], targets[rows], some)
     batches = _first_meshes(metric, rows, some)
-    if few:
-        batches = solver.finish(solver.descend(batches, ROUGH))
-    batches = solver.descend(batches, tol)
-    if few:
-        # Where two families of curves meet the energy is almost flat: descent creeps.
-        solver.finish(batches)
+    # Where two families of curves meet the energy is almost flat: descent creeps, and
+    # Newton's method has the last word as well.
+    for goal in (ROUGH, tol) if few else (tol,):
+        batches = solver.descend(batches, goal)
+        batches = solver.finish(batches) if few else batches
     return solver.solution
 
 

@@ -28,14 +28,17 @@ Array = NDArray[np.float64]
 # Nearest targets with which each is compared, and how often. Without a limit the fit of
 # a mixture to two moons ended 0.009 higher.
 _NEIGHBOURS, _ROUNDS = 5, 5
-# From a base with so few targets at most, geodesics to so many of the landmarks nearest
+# From a base with so few targets at most, geodesics to as many of the landmarks nearest
 # to each are found as well: alone, 29 of 1800 targets were farther by 0.1 % or more
 # than in a batch of the data; with this company none was.
-_FEW_TARGETS, _COMPANY = 12, 12
-# Ways by neighbours are tried if they save this share of the length.
+_COMPANY = 12
+# Ways by neighbours are tried if they save this share of the length. Of 8820 targets in
+# the plane and in space, 8 are farther by 1 % or more than the best known, and 19
+# without `_try_other_ways`.
 _WORTHWHILE = 2e-3
 # Geodesics to neighbouring targets take different ways if they are farther apart
-# half-way than the targets, by this factor.
+# half-way than the targets, by this factor. Without it 5 of 8820 are farther, and log
+# maps take a third more iterations.
 _APART = 1.5
 
 
@@ -100,7 +103,7 @@ def shortest_connections(
 def _with_company(metric: Metric, bases: Array, targets: Array) -> tuple[Array, Array]:
     """The same ends, followed by others that are company to lone targets."""
     _, which = distinct_rows(bases)
-    lone = np.flatnonzero(np.bincount(which)[which] <= _FEW_TARGETS)
+    lone = np.flatnonzero(np.bincount(which)[which] <= _COMPANY)
     company = nearest_landmarks(metric, targets[lone], _COMPANY)
     n_each = company.shape[1]
     others = np.repeat(bases[lone], n_each, axis=0), company.reshape(-1, metric.dim)
