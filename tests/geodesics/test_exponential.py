@@ -115,16 +115,14 @@ def test_more_items_than_slots(metric, on_the_arc):
 
 
 def test_coefficients_are_of_their_orders():
-    """They integrate powers of time exactly; errors of higher order vanish for lower."""
+    """They integrate powers of time; errors of higher order vanish for lower ones."""
     nodes = TABLEAU[: STAGES + 1].sum(axis=1)
     powers = nodes ** np.arange(8)[:, None]
     exact = 1.0 / np.arange(1.0, 9.0)
-    np.testing.assert_allclose(
-        powers @ TABLEAU[STAGES, : STAGES + 1], exact, rtol=1e-13
-    )
+    found = powers @ TABLEAU[STAGES, : STAGES + 1]
+    np.testing.assert_allclose(found, exact, rtol=1e-13)
     np.testing.assert_allclose(powers[:5] @ FIFTH, 0.0, atol=1e-13)
     np.testing.assert_allclose(powers[:3] @ THIRD, 0.0, atol=1e-13)
     # Stages are right to second order, but for the first two.
-    np.testing.assert_allclose(
-        TABLEAU[2 : STAGES + 1, : STAGES + 1] @ nodes, 0.5 * nodes[2:] ** 2, rtol=1e-12
-    )
+    stages = TABLEAU[2 : STAGES + 1, : STAGES + 1] @ nodes
+    np.testing.assert_allclose(stages, 0.5 * nodes[2:] ** 2, rtol=1e-12)

@@ -223,7 +223,7 @@ def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
 
 
 def _select_text(table: pd.DataFrame) -> str:
-    """The table of candidates and rivals, and the choice."""
+    """The table of candidates and other models, and the choice."""
     known = [name for name in _SHOWN if table[name].notna().any()]
     shown = table[known].assign(**{"": table["error"]})
     best = table.iloc[0]

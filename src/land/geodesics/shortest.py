@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from land._device import Indices, Mask
-from land.geodesics.boundary import connect
-from land.geodesics.collocation import Connections
+from land.geodesics.boundary import solve_boundary
+from land.geodesics.collocation import Geodesics
 from land.geodesics.graph import distinct_rows, nearest_landmarks, shortest_paths
 from land.geodesics.horizon import with_horizon
 from land.metrics import Metric
@@ -57,34 +57,32 @@ class _Task:
     metric: Metric
     bases: Array
     targets: Array
-    solve: Callable[[Array, Array, Connections], Connections]
+    solve: Callable[[Array, Array, Geodesics], Geodesics]
 
-    def improve(
-        self, solution: Connections, which: Indices, guesses: Connections
-    ) -> None:
+    def improve(self, solution: Geodesics, which: Indices, guesses: Geodesics) -> None:
         """Start some geodesics from other guesses; keep what is shorter."""
         ends = self.bases[which], self.targets[which]
         solution.adopt(which, self.solve(*ends, guesses))
 
 
-def shortest_connections(
+def shortest_geodesics(
     metric: Metric,
     bases: Array,
     targets: Array,
     tol: float,
     max_iter: int,
-    earlier: Connections | None = None,
-) -> Connections:
+    earlier: Geodesics | None = None,
+) -> Geodesics:
     """The shortest geodesics from bases (n, D) to targets (n, D) that can be found.
 
     They start from `earlier` ones between nearby ends, or from the graph.
     """
 
-    def move(bases: Array, targets: Array, earlier: Connections | None) -> Connections:
+    def move(bases: Array, targets: Array, earlier: Geodesics | None) -> Geodesics:
         guesses = earlier or shortest_paths(metric, bases, targets)
-        return connect(metric, bases, targets, guesses, tol, max_iter)
+        return solve_boundary(metric, bases, targets, guesses, tol, max_iter)
 
-    def solve(bases: Array, targets: Array, earlier: Connections | None) -> Connections:
+    def solve(bases: Array, targets: Array, earlier: Geodesics | None) -> Geodesics:
         n = len(bases)
         if metric.landmarks is not None and earlier is None:
             bases, targets = _with_company(metric, bases, targets)
@@ -110,7 +108,7 @@ def _with_company(metric: Metric, bases: Array, targets: Array) -> tuple[Array, 
     return np.concatenate([bases, others[0]]), np.concatenate([targets, others[1]])
 
 
-def _shorten_by_neighbours(task: _Task, solution: Connections, pairs: _Pairs) -> None:
+def _shorten_by_neighbours(task: _Task, solution: Geodesics, pairs: _Pairs) -> None:
     """Restart geodesics that are shorter by way of a neighbouring target."""
     left, right, gaps = pairs
     tried = np.full(len(left), np.inf)
@@ -125,7 +123,7 @@ def _shorten_by_neighbours(task: _Task, solution: Connections, pairs: _Pairs) ->
         task.improve(solution, right[chosen], solution.take(left[chosen]))
 
 
-def _try_other_ways(task: _Task, solution: Connections, pairs: _Pairs) -> bool:
+def _try_other_ways(task: _Task, solution: Geodesics, pairs: _Pairs) -> bool:
     """Try, once, ways of neighbours that may be shorter.
 
     How far a target is by a neighbour's way: by the law of cosines, with the angle

@@ -103,7 +103,7 @@ def report(
     command : str, optional
         What repeats the report; by default an expression in Python.
     random_state : int
-        Seed of the held-out rows, the rivals and the samples.
+        Seed of the held-out rows, the other models and the samples.
     progress : callable, optional
         Called with a few words when something new begins.
 
