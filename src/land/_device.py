@@ -1,15 +1,16 @@
-"""The device that JAX computes on evaluates metrics, in blocks of a fixed size.
+"""The device that JAX computes on evaluates metrics, in float64 and in blocks.
 
-A processor wants blocks that stay in its cache, an accelerator as much in every launch
-as its memory holds. JAX chooses the device: an accelerator if it sees one, or what the
-environment variable JAX_PLATFORMS names.
+Blocks have a fixed size. A processor wants those that stay in its cache, an accelerator
+as much in every launch as its memory holds. JAX chooses the device: an accelerator if
+it sees one, or what the environment variable JAX_PLATFORMS names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 # Numbers that an array may have, where work can be cut into pieces: 32 MiB, about one
@@ -44,6 +47,22 @@ _ACCELERATOR = Device(points=(2**12, 2**16), pairs=2**28, few_tabulated=2**10)
 def device() -> Device:
     """The device that JAX computes on."""
     return _PROCESSOR if jax.default_backend() == "cpu" else _ACCELERATOR
+
+
+def in_float64(function: Callable[P, R]) -> Callable[P, R]:
+    """Make every JAX operation inside `function` run in float64.
+
+    Geodesics lose all their digits in float32 (the metric varies by several orders
+    of magnitude over a few sigma), so the public functions are wrapped in this,
+    whatever the caller's own JAX configuration is.
+    """
+
+    @wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return wrapper
 
 
 def in_blocks(

@@ -22,11 +22,9 @@ from land.cli.tables import (
     text_table,
     write_table,
 )
+from land.estimators.held_out import QUICK, QUICK_ROWS
 from land.estimators.standardized import in_units
 
-# Rough, and quick: a fit in the plane takes seconds.
-_PREVIEW_ROWS = 200
-_PREVIEW = {"n_samples": 300, "tol": 1e-2}
 # Beyond, a few points carry the constants, see "Many dimensions" in the documentation.
 _MANY_COLUMNS = 10
 # Parameters of the estimators that have an option of their name.
@@ -162,8 +160,8 @@ def _data(options: argparse.Namespace, console: Console) -> Data:
             "components into a table and fit these"
         )
     if options.preview:
-        total, data = len(data.X), data.some(_PREVIEW_ROWS, options.seed)
-        vars(options).update(_PREVIEW)
+        total, data = len(data.X), data.some(QUICK_ROWS, options.seed)
+        vars(options).update(QUICK)
         console.say(f"preview: {len(data.X)} of {total} rows, rough numbers")
     return data
 

@@ -35,6 +35,10 @@ Array = NDArray[np.float64]
 MapPoints = Callable[[Sequence[Array], Sequence[Array], Sequence[LogMap]], list[LogMap]]
 
 
+# Tolerance of geodesics that only show where there is something.
+ROUGH_TOL = 1e-3
+
+
 @dataclass(frozen=True)
 class _Settings:
     """How covers are made.
@@ -53,7 +57,7 @@ class _Settings:
     refinements, enough
         A lattice is refined, so many times at most, if fewer than this share of the
         points that were asked for lie within reach.
-    cloud, cloud_tol, wider
+    cloud, wider
         Exp of so many normal draws shows where a model without data has its mass. They
         are wider than the model, by this factor: to grow a cover takes longer.
     max_iter : int
@@ -70,7 +74,6 @@ class _Settings:
     refinements: int = 2
     enough: float = 0.8
     cloud: int = 400
-    cloud_tol: float = 1e-3
     wider: float = 1.4
     max_iter: int = 60
     tried: int = 32
@@ -262,7 +265,7 @@ def cover_model(
     """
     normal = rng.standard_normal((_SETTINGS.cloud, len(mean)))
     tangents = _SETTINGS.wider * normal @ cholesky(covariance).T
-    arrivals = exp_map(metric, mean, tangents, tol=_SETTINGS.cloud_tol)
+    arrivals = exp_map(metric, mean, tangents, tol=ROUGH_TOL)
     cloud = arrivals.points[arrivals.converged]
     if not len(cloud):
         raise ValueError(
@@ -270,7 +273,7 @@ def cover_model(
             "could be followed; try a smaller one"
         )
     check_reach(metric, mean, cloud, max_iter)
-    logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol, max_iter=max_iter)
+    logs = log_map(metric, mean, cloud, tol=ROUGH_TOL, max_iter=max_iter)
 
     def map_points(
         means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
@@ -301,7 +304,7 @@ def check_reach(metric: Metric, mean: Array, points: Array, max_iter: int) -> No
     """
     if metric.flat_outside is not None:
         return
-    few, tol = points[: _SETTINGS.tried], _SETTINGS.cloud_tol
+    few, tol = points[: _SETTINGS.tried], ROUGH_TOL
     logs = log_map(metric, mean, few, tol=tol, max_iter=max_iter)
     lost = int(np.sum(~logs.converged))
     if 3 * lost > len(few):

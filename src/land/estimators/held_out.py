@@ -168,6 +168,8 @@ def behind(values: Mapping[Name, Array]) -> dict[Name, tuple[float, float]]:
 
 # A model beside ordinary densities.
 
+# A rough fit, in the plane in seconds: rows, and how much effort is spent on them.
+QUICK_ROWS, QUICK = 200, {"n_samples": 300, "tol": 1e-2}
 # Share of the rows that are held out, and components at most of the mixtures.
 _HELD_OUT, _MOST = 0.2, 10
 # Rows of data at least: five are held out, and each fold has some.

@@ -16,8 +16,7 @@ from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
-from land._device import AT_ONCE, Indices
-from land._precision import in_float64
+from land._device import AT_ONCE, Indices, in_float64
 from land.geodesics.collocation import gauss
 from land.metrics import Metric
 from land.metrics.tensors import norms

@@ -11,8 +11,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import Mask, in_lockstep
-from land._precision import in_float64
+from land._device import Mask, in_float64, in_lockstep
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.boundary import solve_boundary
 from land.geodesics.collocation import Geodesics

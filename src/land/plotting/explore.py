@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
 from land.estimators.drawing import circle, outlines
-from land.estimators.held_out import mean_and_error, try_out
+from land.estimators.held_out import QUICK, QUICK_ROWS, mean_and_error, try_out
 from land.estimators.standardized import Standardized, parts_of, responsibilities
 from land.geodesics import exp_map, log_map
 from land.metrics import KINDS
@@ -29,9 +29,8 @@ _SHADES, _SEGMENTS, _STEPS = 60, 24, 12
 _ROUGH = 1e-3
 # How far from the fitted values sigma and rho can be set: factors.
 _RANGES = {"sigma": 4.0, "rho": 100.0}
-# The quick fit: rows to fit to and to hold out at most, effort.
-_FITTED, _HELD_OUT = 200, 200
-_EFFORT = {"n_samples": 300, "tol": 1e-2, "max_iter": 30, "random_state": 0}
+# Steps of the quick fit.
+_STEPS_OF_FIT = 30
 
 QUESTIONS = ("state", "geodesics", "shading", "point", "held_out")
 
@@ -185,12 +184,13 @@ class Explorer:
             if self._wanted is not wanted:
                 raise SupersededError
 
-        count = min(_FITTED, len(self._points) * 4 // 5)
-        train, test = np.split(self._order[: count + _HELD_OUT], [count])
+        count = min(QUICK_ROWS, len(self._points) * 4 // 5)
+        train, test = np.split(self._order[: count + QUICK_ROWS], [count])
         (kind,) = (word for word, each in KINDS.items() if type(self._metric) is each)
         values = {"sigma": sigma, "rho": rho * count / len(self._points)}
-        model = clone(self._model).set_params(metric=kind, **values, **_EFFORT)
-        model.set_params(callback=give_way, n_jobs=None)
+        model = clone(self._model).set_params(metric=kind, **values, **QUICK)
+        limits = {"max_iter": _STEPS_OF_FIT, "random_state": 0, "n_jobs": None}
+        model.set_params(callback=give_way, **limits)
         with self._fitting:
             give_way(None)
             densities = try_out(model, self._points[train], self._points[test]).values
