@@ -1,15 +1,16 @@
-"""The device that JAX computes on evaluates metrics, in blocks of a fixed size.
+"""The device that JAX computes on evaluates metrics, in float64 and in blocks.
 
-A processor wants blocks that stay in its cache, an accelerator as much in every launch
-as its memory holds. JAX chooses the device: an accelerator if it sees one, or what the
-environment variable JAX_PLATFORMS names.
+Blocks have a fixed size. A processor wants those that stay in its cache, an accelerator
+as much in every launch as its memory holds. JAX chooses the device: an accelerator if
+it sees one, or what the environment variable JAX_PLATFORMS names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
@@ -17,6 +18,13 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+# Numbers that an array may have, where work can be cut into pieces: 32 MiB, about one
+# cache of a processor.
+AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -28,17 +36,33 @@ class Device:
     """
 
     points: tuple[int, ...]  # each means a compilation
-    pairs: int  # on a processor 32 MiB, about one cache
+    pairs: int
     few_tabulated: int
 
 
-_PROCESSOR = Device(points=(2**7, 2**11), pairs=2**22, few_tabulated=100)
+_PROCESSOR = Device(points=(2**7, 2**11), pairs=AT_ONCE, few_tabulated=100)
 _ACCELERATOR = Device(points=(2**12, 2**16), pairs=2**28, few_tabulated=2**10)
 
 
 def device() -> Device:
     """The device that JAX computes on."""
     return _PROCESSOR if jax.default_backend() == "cpu" else _ACCELERATOR
+
+
+def in_float64(function: Callable[P, R]) -> Callable[P, R]:
+    """Make every JAX operation inside `function` run in float64.
+
+    Geodesics lose all their digits in float32 (the metric varies by several orders
+    of magnitude over a few sigma), so the public functions are wrapped in this,
+    whatever the caller's own JAX configuration is.
+    """
+
+    @wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return wrapper
 
 
 def in_blocks(

@@ -54,8 +54,10 @@ def in_units_of_the_table(axis, name, center, scale):
 
 @pytest.mark.parametrize("kind", ["metric", "pairs"])
 def test_axes_have_the_units_of_the_table(scaled_file, scaled, in_units, kind):
-    model, center, scale = scaled
-    ax = model_figure(View(model, ["across", "up"], center, scale), kind, 5).axes[0]
+    _, center, scale = scaled
+    ax = model_figure(
+        View(land.Standardized.around(*scaled), ["across", "up"]), kind, 5
+    ).axes[0]
     in_units_of_the_table(ax.xaxis, "across", center[0], scale[0])
     in_units_of_the_table(ax.yaxis, "up", center[1], scale[1])
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import land
+from land.geodesics.dormand_prince import FIFTH, STAGES, TABLEAU, THIRD
 from land.metrics import EuclideanMetric
 
 
@@ -111,3 +112,17 @@ def test_more_items_than_slots(metric, on_the_arc):
     rows = np.random.default_rng(4).choice(1500, 40, replace=False)
     few = land.exp_map(metric, on_the_arc, many[rows])
     np.testing.assert_allclose(result.points[rows], few.points, atol=1e-7)
+
+
+def test_coefficients_are_of_their_orders():
+    """They integrate powers of time; errors of higher order vanish for lower ones."""
+    nodes = TABLEAU[: STAGES + 1].sum(axis=1)
+    powers = nodes ** np.arange(8)[:, None]
+    exact = 1.0 / np.arange(1.0, 9.0)
+    found = powers @ TABLEAU[STAGES, : STAGES + 1]
+    np.testing.assert_allclose(found, exact, rtol=1e-13)
+    np.testing.assert_allclose(powers[:5] @ FIFTH, 0.0, atol=1e-13)
+    np.testing.assert_allclose(powers[:3] @ THIRD, 0.0, atol=1e-13)
+    # Stages are right to second order, but for the first two.
+    stages = TABLEAU[2 : STAGES + 1, : STAGES + 1] @ nodes
+    np.testing.assert_allclose(stages, 0.5 * nodes[2:] ** 2, rtol=1e-12)

@@ -74,6 +74,7 @@ class Server(ThreadingHTTPServer):
     def server_close(self) -> None:
         """Answer nothing more."""
         self.explorer.stop()
+        self.explorer.wait()
         super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

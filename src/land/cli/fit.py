@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import land
 from land.cli.console import INTERRUPTED, CommandError, Console, UsageError
-from land.cli.models import StoredModel, counted, in_units, model_text
+from land.cli.models import StoredModel, counted, model_text
 from land.cli.tables import (
     TABLES,
     Data,
@@ -22,10 +22,9 @@ from land.cli.tables import (
     text_table,
     write_table,
 )
+from land.estimators.held_out import QUICK, QUICK_ROWS
+from land.estimators.standardized import in_units
 
-# Rough, and quick: a fit in the plane takes seconds.
-_PREVIEW_ROWS = 200
-_PREVIEW = {"n_samples": 300, "tol": 1e-2}
 # Beyond, a few points carry the constants, see "Many dimensions" in the documentation.
 _MANY_COLUMNS = 10
 # Parameters of the estimators that have an option of their name.
@@ -161,8 +160,8 @@ def _data(options: argparse.Namespace, console: Console) -> Data:
             "components into a table and fit these"
         )
     if options.preview:
-        total, data = len(data.X), data.some(_PREVIEW_ROWS, options.seed)
-        vars(options).update(_PREVIEW)
+        total, data = len(data.X), data.some(QUICK_ROWS, options.seed)
+        vars(options).update(QUICK)
         console.say(f"preview: {len(data.X)} of {total} rows, rough numbers")
     return data
 
@@ -222,7 +221,7 @@ def _checkpoint(options: argparse.Namespace, console: Console) -> Path | None:
 
 
 def _select_text(table: pd.DataFrame) -> str:
-    """The table of candidates and rivals, and the choice."""
+    """The table of candidates and other models, and the choice."""
     known = [name for name in _SHOWN if table[name].notna().any()]
     shown = table[known].assign(**{"": table["error"]})
     best = table.iloc[0]

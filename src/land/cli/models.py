@@ -25,7 +25,13 @@ from land.estimators.classification import LANDClassifier
 from land.estimators.decomposition import GeodesicPCA
 from land.estimators.density import information_criteria
 from land.estimators.files import load_with_extra
-from land.estimators.standardized import Standardized, parts_of
+from land.estimators.standardized import (
+    Standardized,
+    column_names,
+    parts_in_units,
+    parts_of,
+    responsibilities,
+)
 
 _FIGURES = (".png", ".pdf", ".svg")
 # Attributes that a summary has as they are, where the model has them.
@@ -84,7 +90,7 @@ class StoredModel:
     def summary(self) -> dict[str, Any]:
         """What there is to know about the model."""
         model, landmarks = self.model, self.model.metric_.landmarks
-        parts = parts_of(model).in_units(self.scaled.center_, self.scaled.scale_)
+        parts = parts_in_units(self.scaled)
         density = None
         # The objective is about dx with these settings only.
         if getattr(model, "reference", None) == "lebesgue" and model.volume == "exact":
@@ -108,14 +114,6 @@ class StoredModel:
         }
 
 
-def in_units(model: Any) -> Standardized:
-    """The model for rows of the table, whether or not it was standardised."""
-    if isinstance(model, Standardized):
-        return model
-    dim = model.n_features_in_
-    return Standardized.around(model, np.zeros(dim), np.ones(dim))
-
-
 def load_model(path: Path, console: Console) -> StoredModel:
     """Read a model file, of the command line or of Python."""
     console.say(f"reading {path}")
@@ -124,8 +122,7 @@ def load_model(path: Path, console: Console) -> StoredModel:
         name = type(model).__name__
         raise CommandError(f"{path} holds a {name}, which is for Python only")
     dim = model.n_features_in_
-    numbered = [f"x{k + 1}" for k in range(dim)]
-    columns = extra.get("columns", getattr(model, "feature_names_in_", numbered))
+    columns = extra.get("columns", column_names(model, dim=dim))
     if len(columns) != dim:
         raise CommandError(f"{path}: its columns do not go with its model; fit it anew")
     center, scale = extra.get("center", np.zeros(dim)), extra.get("scale", np.ones(dim))
@@ -169,15 +166,10 @@ def score(options: argparse.Namespace, console: Console) -> int:
 def predict(options: argparse.Namespace, console: Console) -> int:
     """Clusters of rows, with responsibilities if there are any."""
     stored, data = _read(options, console)
-    count = len(parts_of(stored.model).means)
-    shares = np.ones((len(data.X), 1))  # of the only component
     with console.working(f"assigning {len(data.X)} rows"):
-        if hasattr(stored.model, "predict_proba"):
-            shares = stored.scaled.predict_proba(data.X)
-        elif count > 1:
-            shares = np.eye(count)[stored.scaled.predict(data.X)]
+        shares = responsibilities(stored.scaled, data.X)
     components = np.argmax(shares, axis=1)
-    sizes = np.bincount(components, minlength=count).tolist()
+    sizes = np.bincount(components, minlength=shares.shape[1]).tolist()
     result = {"rows": len(data.X), "sizes": sizes} | data.agreement(components)
     text = "rows in each component: " + ", ".join(str(size) for size in sizes)
     if "f_measure" in result:
@@ -237,8 +229,7 @@ def plot(options: argparse.Namespace, console: Console) -> int:
     with console.working(f"drawing {kind}"):
         from land.plotting.figures import View, model_figure, save_figure
 
-        parts = stored.scaled.center_, stored.scaled.scale_
-        view = View(stored.model, stored.columns, *parts)
+        view = View(stored.scaled, stored.columns)
         save_figure(model_figure(view, kind, options.grid), options.output)
     console.result(f"figure: {options.output}", {"figure": str(options.output)})
     return 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.stats import chi2, norm, qmc
 
+from land._device import Indices
 from land.density.lattice import Keys, Lattice, Normal, lay_out, refined, subdivided
 from land.density.nodes import Law, Nodes, cholesky, invert, squared_lengths
 from land.geodesics import LogMap, exp_map, log_map
@@ -32,6 +33,10 @@ Array = NDArray[np.float64]
 # Log maps from means to points, one list of points for each mean, in one batch; the
 # last argument has results for nearby points, which they start from.
 MapPoints = Callable[[Sequence[Array], Sequence[Array], Sequence[LogMap]], list[LogMap]]
+
+
+# Tolerance of geodesics that only show where there is something.
+ROUGH_TOL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class _Settings:
     refinements, enough
         A lattice is refined, so many times at most, if fewer than this share of the
         points that were asked for lie within reach.
-    cloud, cloud_tol, wider
+    cloud, wider
         Exp of so many normal draws shows where a model without data has its mass. They
         are wider than the model, by this factor: to grow a cover takes longer.
     max_iter : int
@@ -69,7 +74,6 @@ class _Settings:
     refinements: int = 2
     enough: float = 0.8
     cloud: int = 400
-    cloud_tol: float = 1e-3
     wider: float = 1.4
     max_iter: int = 60
     tried: int = 32
@@ -261,7 +265,7 @@ def cover_model(
     """
     normal = rng.standard_normal((_SETTINGS.cloud, len(mean)))
     tangents = _SETTINGS.wider * normal @ cholesky(covariance).T
-    arrivals = exp_map(metric, mean, tangents, tol=_SETTINGS.cloud_tol)
+    arrivals = exp_map(metric, mean, tangents, tol=ROUGH_TOL)
     cloud = arrivals.points[arrivals.converged]
     if not len(cloud):
         raise ValueError(
@@ -269,7 +273,7 @@ def cover_model(
             "could be followed; try a smaller one"
         )
     check_reach(metric, mean, cloud, max_iter)
-    logs = log_map(metric, mean, cloud, tol=_SETTINGS.cloud_tol, max_iter=max_iter)
+    logs = log_map(metric, mean, cloud, tol=ROUGH_TOL, max_iter=max_iter)
 
     def map_points(
         means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
@@ -300,7 +304,7 @@ def check_reach(metric: Metric, mean: Array, points: Array, max_iter: int) -> No
     """
     if metric.flat_outside is not None:
         return
-    few, tol = points[: _SETTINGS.tried], _SETTINGS.cloud_tol
+    few, tol = points[: _SETTINGS.tried], ROUGH_TOL
     logs = log_map(metric, mean, few, tol=tol, max_iter=max_iter)
     lost = int(np.sum(~logs.converged))
     if 3 * lost > len(few):
@@ -337,9 +341,7 @@ def extend_covers(
     return covers
 
 
-def _within_reach(
-    cover: Cover, precision: Array, tail: float
-) -> tuple[NDArray[np.intp], float]:
+def _within_reach(cover: Cover, precision: Array, tail: float) -> tuple[Indices, float]:
     """Points within reach of the mean, and the square of that reach."""
     squares = squared_lengths(cover.logs.tangents, precision)
     squares = np.where(cover.logs.converged, squares, np.inf)
@@ -353,26 +355,25 @@ def _pruned(cover: Cover, precision: Array, tail: float) -> Cover:
     inner, _ = _within_reach(cover, precision, tail)
     wanted = cover.keys[inner]
     around = cover.lattice.neighbours(wanted).reshape(-1, wanted.shape[1])
-    wanted = np.concatenate([wanted, around])
-    _, label = np.unique(
-        np.concatenate([cover.keys, wanted]), axis=0, return_inverse=True
-    )
-    label = label.reshape(-1)
-    keep = np.flatnonzero(np.isin(label[: len(cover.keys)], label[len(cover.keys) :]))
-    return Cover(
-        cover.lattice,
-        cover.keys[keep],
-        cover.points[keep],
-        cover.log_weights[keep],
-        cover.logs.take(keep),
-        cover.n_asked,
-        cover.effective(precision),
+    own, others = _numbered(cover.keys, np.concatenate([wanted, around]))
+    keep = np.flatnonzero(np.isin(own, others))
+    return replace(
+        cover,
+        keys=cover.keys[keep],
+        points=cover.points[keep],
+        log_weights=cover.log_weights[keep],
+        logs=cover.logs.take(keep),
+        n_effective=cover.effective(precision),
     )
 
 
-def _missing(
-    cover: Cover, precision: Array, tail: float
-) -> tuple[Keys, NDArray[np.intp]]:
+def _numbered(*keys: Keys) -> list[Indices]:
+    """Numbers for the rows of arrays, the same for equal rows."""
+    _, numbers = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+    return np.split(numbers.reshape(-1), np.cumsum([len(own) for own in keys])[:-1])
+
+
+def _missing(cover: Cover, precision: Array, tail: float) -> tuple[Keys, Indices]:
     """Points within reach that the cover lacks, and one of its points near each.
 
     They are neighbours of points within reach, and what is known there says to first
@@ -387,18 +388,14 @@ def _missing(
     around = cover.lattice.neighbours(cover.keys[inner])
     parents = np.repeat(inner, around.shape[1])
     around = around.reshape(-1, cover.keys.shape[1])
-    known = len(cover.keys)
-    _, label = np.unique(
-        np.concatenate([cover.keys, around]), axis=0, return_inverse=True
-    )
-    label = label.reshape(-1)
-    new = np.flatnonzero(~np.isin(label[known:], label[:known]))
+    own, others = _numbered(cover.keys, around)
+    new = np.flatnonzero(~np.isin(others, own))
     predicted = cover.logs.predicted(parents[new], cover.lattice.points(around[new]))
     squares = squared_lengths(predicted, precision)
     squares = np.where(np.isfinite(squares), squares, 0.0)  # not known
     order = np.flatnonzero(squares <= reach)
     order = order[np.argsort(squares[order], kind="stable")]
-    order = order[np.unique(label[known + new[order]], return_index=True)[1]]
+    order = order[np.unique(others[new[order]], return_index=True)[1]]
     mass = np.exp(-0.5 * squared_lengths(cover.logs.tangents[inner], precision)).sum()
     if np.exp(-0.5 * squares[order]).sum() < tail * mass:
         return nothing
@@ -408,14 +405,12 @@ def _missing(
 
 def _joined(cover: Cover, keys: Keys, points: Array, logs: LogMap) -> Cover:
     assert cover.lattice is not None
-    return Cover(
-        cover.lattice,
-        np.concatenate([cover.keys, keys]),
-        np.concatenate([cover.points, points]),
-        np.full(len(cover.keys) + len(keys), cover.lattice.log_cell),
-        LogMap.concatenate([cover.logs, logs]),
-        cover.n_asked,
-        cover.n_effective,
+    return replace(
+        cover,
+        keys=np.concatenate([cover.keys, keys]),
+        points=np.concatenate([cover.points, points]),
+        log_weights=np.full(len(cover.keys) + len(keys), cover.lattice.log_cell),
+        logs=LogMap.concatenate([cover.logs, logs]),
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from land.density.cover import Cover, cover_model
+from land.density.cover import ROUGH_TOL, Cover, cover_model
 from land.density.lattice import Normal
 from land.density.nodes import Law, invert, log_terms
 from land.geodesics import LogMap, log_map
@@ -32,9 +32,8 @@ class _Settings:
 
     Attributes
     ----------
-    points, tail, tol
-        Of the lattice, see `land.density.cover`, and of geodesics to its points: the
-        proposals need not be accurate. The tail is never drawn.
+    points, tail
+        Of the lattice, see `land.density.cover`. The tail is never drawn.
     smallest_batch, largest_batch : int
         Proposals at a time.
     most_batches : int
@@ -43,7 +42,6 @@ class _Settings:
 
     points: int = 250
     tail: float = 1e-4
-    tol: float = 1e-3
     smallest_batch: int = 64
     largest_batch: int = 4096
     most_batches: int = 1000
@@ -145,7 +143,7 @@ class _Target:
             _SETTINGS.points,
             rng,
             _SETTINGS.tail,
-            _SETTINGS.tol,
+            ROUGH_TOL,  # proposals need not be accurate
         )
         if cover.lattice is None:
             return _Normal(Normal.around(cover.points), cover.points, cover.logs)

@@ -94,9 +94,9 @@ class _Round:
 
 
 class Contest:
-    """Candidates, their rows of the table, and the standing.
+    """Candidates, their rows of the table, and how they were judged.
 
-    The standing are judgements of the latest round that is complete, or of the first.
+    `judged` has the judgements of the latest round that is complete, or of the first.
     """
 
     def __init__(self, data, candidates, purpose, criterion, labels, seed) -> None:
@@ -106,7 +106,7 @@ class Contest:
         self.rows = [_row_of(candidate) for candidate in candidates]
         self.curved = [k for k, row in enumerate(self.rows) if row["metric"] != "flat"]
         self.learning: dict[int, Any] = {}
-        self.standing: dict[int, Judgement] = {}
+        self.judged: dict[int, Judgement] = {}
         self.rounds = [self._round(effort) for effort in self._efforts()]
 
     def _efforts(self) -> tuple[_Effort, ...]:
@@ -157,14 +157,14 @@ class Contest:
             running = self._best()
 
     def _settle(self, number: int, results: dict[int, _Result]) -> None:
-        """Make the results of a round the standing, and write them into the rows."""
+        """Keep the judgements of a round, and write them into the rows."""
         for k, result in results.items():
             self._record(k, number, result)
         found = {k: result.judgement for k, result in results.items()}
-        standing = {k: each for k, each in found.items() if each is not None}
-        if standing:
-            self.standing, self.latest = standing, self.rounds[number - 1]
-            gaps = behind({k: each.values for k, each in standing.items()})
+        judged = {k: each for k, each in found.items() if each is not None}
+        if judged:
+            self.judged, self.latest = judged, self.rounds[number - 1]
+            gaps = behind({k: each.values for k, each in judged.items()})
             for k, gap in gaps.items():
                 self.rows[k] |= zip(("behind", "stderr"), gap, strict=True)
 
@@ -198,7 +198,7 @@ class Contest:
 
         For clusters, the best with each number of components.
         """
-        ranked = sorted(self.standing, key=lambda k: -self.standing[k].score)
+        ranked = sorted(self.judged, key=lambda k: -self.judged[k].score)
         if self.purpose == "clusters":
             counts = [self.rows[k]["n_components"] for k in ranked]
             return [k for n, k in enumerate(ranked) if counts[n] not in counts[:n]]
@@ -233,12 +233,12 @@ class Contest:
 
         The simplest of those within a standard error of the best, or the most stable.
         """
-        if not self.standing:
+        if not self.judged:
             reasons = (row["error"] for row in self.rows if row["error"])
             first = next(reasons, "no reason is known")
             raise RuntimeError(f"all {len(self.rows)} candidates failed; {first}")
         allowed = 1.0 if self.criterion == "held_out" else 0.0  # standard errors
-        rows = {k: self.rows[k] for k in self.standing}
+        rows = {k: self.rows[k] for k in self.judged}
         near = [
             k for k, row in rows.items() if row["behind"] <= allowed * row["stderr"]
         ]
@@ -250,11 +250,11 @@ class Contest:
 
     def _complexity(self, k: int) -> tuple[bool, int, float]:
         count = self.rows[k]["n_components"]
-        return k in self.curved, count, -self.standing[k].score
+        return k in self.curved, count, -self.judged[k].score
 
     def _stable(self) -> list[int]:
         """The candidate with the most stable clusters; one component if none is."""
-        rows, values = self.rows, {k: own.values for k, own in self.standing.items()}
+        rows, values = self.rows, {k: own.values for k, own in self.judged.items()}
         single = [k for k in values if rows[k]["n_components"] == 1][:1]
         several = [k for k in values if rows[k]["n_components"] > 1]
         for one in single:
@@ -265,28 +265,28 @@ class Contest:
         return best or single
 
     def compare(self, chosen: int) -> tuple[list[Row], str]:
-        """Rows of the table for the rivals, and what the outcome means."""
+        """Rows of the table for other models, and what the outcome means."""
         row, values, latest = (
             self.rows[chosen],
-            self.standing[chosen].values,
+            self.judged[chosen].values,
             self.latest,
         )
         own, flat = Entry("LAND", "", values, row["seconds"]), chosen not in self.curved
         model = own, row["n_components"], flat
         once = latest.splits[: latest.effort.folds]
         found = beside(*model, self.data[latest.kept], once, self.seed)
-        best = max(self.standing.values(), key=lambda each: each.score).values
-        rivals = []
+        best = max(self.judged.values(), key=lambda each: each.score).values
+        others = []
         for entry in found.entries[1:]:
             gap, stderr = mean_and_error(best - entry.values)
-            rival: Row = {"model": entry.name, "held_out": float(np.mean(entry.values))}
-            rival |= {"behind": gap, "stderr": stderr, "seconds": entry.seconds}
-            rivals.append(rival | {"chosen": False, "error": ""})
+            other: Row = {"model": entry.name, "held_out": float(np.mean(entry.values))}
+            other |= {"behind": gap, "stderr": stderr, "seconds": entry.seconds}
+            others.append(other | {"chosen": False, "error": ""})
         if self.purpose == "density":
-            return rivals, found.sentence
+            return others, found.sentence
         if row["n_components"] == 1:
-            return rivals, "No clusters: none are stable and raise the log density."
-        return rivals, (
+            return others, "No clusters: none are stable and raise the log density."
+        return others, (
             f"The clusters of {row['n_components']} components are the most stable: "
             "those of two halves of the rows agree with an adjusted Rand index of "
             f"{row['stability']:.2f}."

@@ -325,116 +325,111 @@ class RiemannianDensity(DrawnMixin, DensityMixin, RiemannianEstimator):
 class LAND(RiemannianDensity):
     """Locally adaptive normal distribution.
 
-        A normal distribution whose distances are measured along geodesics of a metric that
-        is learned from the data, so that mean, covariance and density follow their shape.
+    A normal distribution whose distances are measured along geodesics of a metric that
+    is learned from the data, so that mean, covariance and density follow their shape.
 
-        Parameters
-        ----------
-        sigma : float, "auto" or "learn"
-            Size of the neighbourhoods from which the metric is learned. ``"auto"`` goes by
-            the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
-            ``"learn"`` searches for the value with which held-out rows have the largest log
-            density: about ten fits, see `learning_`.
-        rho : float, "auto" or "learn"
-            Added to the local variances; the smaller, the more it costs to leave the data.
-            ``"auto"`` takes the typical local variance on the data. If sigma and rho are
-            both automatic, a flat, a smooth and a sharp metric are tried, whose geodesics
-            follow curves all the way round: see `geometry_gain_`.
-        metric : {"diagonal", "full", "density"}, Metric or None
-            Which metric is learned: from the local variances along the axes, as in the
-            paper (None means the same); from the local covariances, so that turning the
-            data turns the result; or from a kernel density. Or a metric of `land.metrics`
-            to use in place of a learned one.
-        method : {"ml", "least_squares"}
-            Maximum likelihood, or intrinsic mean and empirical covariance.
-        optimizer : {"auto", "paper"}
-            ``"auto"`` descends with exact covariance steps and a trust-region method for
-            the mean, from several starts. ``"paper"`` is the paper's Algorithms 1 and 2.
-        volume : {"exact", "paper"}
-            The normalisation constant: ``"exact"`` integrates over the manifold, as the
-            paper defines it; ``"paper"`` leaves out ``|det DExp|``, as the paper does on
-            the way, see `land.log_constant`.
-        reference : {"lebesgue", "riemannian"}
-            What the density is one of: dx, or the metric's volume as in the paper, which is
-            small where data are many, so that it puts mass beside them. ``volume="paper"``
-            is always with respect to the metric's volume.
-        covariance_type : {"full", "diag", "spherical"}
-            Which covariances are allowed, in tangent coordinates at the mean.
-        init : {"least_squares", "random"} or array_like of shape (D,)
-            Where to start: the best of central points of the data; a random row, or a given
-            mean.
-        n_samples : int
-            Effort spent on the normalisation constant, see `land.log_constant`.
-        max_iter : int
-            Largest number of steps of the mean.
-        tol : float
-            Stop when a step is predicted to lower the objective by less than this. For
-            ``optimizer="paper"``: when its squared change is at most this.
-        random_state : None, int, RandomState or Generator
-            Randomness of starts and quadrature. The same integer gives the same fit.
-        warm_start : bool
-            Whether a second fit starts from the mean of the first one, in place of `init`.
-        verbose : int
-            Whether to report every step on the standard error stream.
-        callback : callable, list of callables or None
-            Called with a `Step` after every step, see `land.callbacks`.
-        n_jobs : int or None
-            Number of processes that score points, in chunks; the fit itself is one process.
-            -1 is one on each core; None is one, or what `joblib.parallel_config` says.
-            Results do not depend on it.
+    Parameters
+    ----------
+    sigma : float, "auto" or "learn"
+        Size of the neighbourhoods from which the metric is learned. ``"auto"`` goes by
+        the median distance to the k-th neighbour, ``k = ceil(sqrt(N) / 2)``.
+        ``"learn"`` searches for the value with which held-out rows have the largest log
+        density: about ten fits, see `learning_`.
+    rho : float, "auto" or "learn"
+        Added to the local variances; the smaller, the more it costs to leave the data.
+        ``"auto"`` takes the typical local variance on the data. If sigma and rho are
+        both automatic, a flat, a smooth and a sharp metric are tried, whose geodesics
+        follow curves all the way round: see `geometry_gain_`.
+    metric : {"diagonal", "full", "density"}, Metric or None
+        Which metric is learned: from the local variances along the axes, as in the
+        paper (None means the same); from the local covariances, so that turning the
+        data turns the result; or from a kernel density. Or a metric of `land.metrics`
+        to use in place of a learned one.
+    method : {"ml", "least_squares"}
+        Maximum likelihood, or intrinsic mean and empirical covariance.
+    optimizer : {"auto", "paper"}
+        ``"auto"`` descends with exact covariance steps and a trust-region method for
+        the mean, from several starts. ``"paper"`` is the paper's Algorithms 1 and 2.
+    volume : {"exact", "paper"}
+        The normalisation constant: ``"exact"`` integrates over the manifold, as the
+        paper defines it; ``"paper"`` leaves out ``|det DExp|``, as the paper does on
+        the way, see `land.log_constant`.
+    reference : {"lebesgue", "riemannian"}
+        What the density is one of: dx, or the metric's volume as in the paper, which is
+        small where data are many, so that it puts mass beside them. ``volume="paper"``
+        is always with respect to the metric's volume.
+    covariance_type : {"full", "diag", "spherical"}
+        Which covariances are allowed, in tangent coordinates at the mean.
+    init : {"least_squares", "random"} or array_like of shape (D,)
+        Where to start: the best of central points of the data; a random row, or a given
+        mean.
+    n_samples : int
+        Effort spent on the normalisation constant, see `land.log_constant`.
+    max_iter : int
+        Largest number of steps of the mean.
+    tol : float
+        Stop when a step is predicted to lower the objective by less than this. For
+        ``optimizer="paper"``: when its squared change is at most this.
+    random_state : None, int, RandomState or Generator
+        Randomness of starts and quadrature. The same integer gives the same fit.
+    warm_start : bool
+        Whether a second fit starts from the mean of the first one, in place of `init`.
+    verbose : int
+        Whether to report every step on the standard error stream.
+    callback : callable, list of callables or None
+        Called with a `Step` after every step, see `land.callbacks`.
+    n_jobs : int or None
+        Number of processes that score points, in chunks; the fit itself is one process.
+        -1 is one on each core; None is one, or what `joblib.parallel_config` says.
+        Results do not depend on it.
 
-        Attributes
-        ----------
-        mean_ : ndarray of shape (D,)
-        covariance_, precision_ : ndarray of shape (D, D)
-            In tangent coordinates at the mean; matrices for every `covariance_type`.
-        log_constant_, log_constant_stderr_, effective_samples_ : float
-            Logarithm of the normalisation constant, its standard error, and the effective
-            number of quadrature nodes behind it.
-        objective_ : float
-            Mean negative log likelihood with respect to the reference.
-        history_ : list of Step
-            Objective, mean and work after each step.
-        converged_, interrupted_ : bool
-            Whether the stopping rule was met; whether Ctrl-C ended the fit early.
-        n_iter_, n_log_maps_, n_failed_log_maps_ : int
-            Number of steps, of geodesics computed, and of rows of the training data whose
-            log map failed at the final mean.
-        metric_ : Metric
-        sigma_, rho_ : float
-            The values of a learned metric; infinite if the flat one was kept.
-        geometry_gain_ : float
-            Mean log density of the training data, or of held-out rows if sigma or rho were
-    <<<<<<< HEAD
-            learned, less that with the flat metric, an ordinary normal distribution. Of
-            three metrics, flat, smooth and sharp, each must be ahead of the one before by
-            0.05. NaN if they were not compared.
-    =======
-            learned, less that with the flat metric, an ordinary normal distribution. Below
-            0.05 the flat one is kept. Components that pruning has left in one only count
-            against it as in BIC. NaN if the metrics were not compared.
-    >>>>>>> w22
-        learning_ : list of dict
-            Candidates for a learned `sigma` and `rho`: their values, the mean log density
-            ``score`` of held-out rows, by how much it is ``behind`` the best one, the
-            standard error ``stderr`` of that, ``seconds``, and the ``error`` of one that
-            failed. Of those behind by less than the standard error the smoothest is
-            ``chosen``. Weights have no part in it, and files do not keep it.
-        health_ : list of str
-            What did not go well, each with what to do about it; empty if all is well.
-        n_features_in_, feature_names_in_ : int, ndarray of str
-            Number of columns of `X`, and their names if all are strings.
+    Attributes
+    ----------
+    mean_ : ndarray of shape (D,)
+    covariance_, precision_ : ndarray of shape (D, D)
+        In tangent coordinates at the mean; matrices for every `covariance_type`.
+    log_constant_, log_constant_stderr_, effective_samples_ : float
+        Logarithm of the normalisation constant, its standard error, and the effective
+        number of quadrature nodes behind it.
+    objective_ : float
+        Mean negative log likelihood with respect to the reference.
+    history_ : list of Step
+        Objective, mean and work after each step.
+    converged_, interrupted_ : bool
+        Whether the stopping rule was met; whether Ctrl-C ended the fit early.
+    n_iter_, n_log_maps_, n_failed_log_maps_ : int
+        Number of steps, of geodesics computed, and of rows of the training data whose
+        log map failed at the final mean.
+    metric_ : Metric
+    sigma_, rho_ : float
+        The values of a learned metric; infinite if the flat one was kept.
+    geometry_gain_ : float
+        Mean log density of the training data, or of held-out rows if sigma or rho were
+        learned, less that with the flat metric, an ordinary normal distribution. Of
+        three metrics, flat, smooth and sharp, each must be ahead of the one before by
+        0.05, and by what BIC charges for components that pruning left in it only. NaN
+        if they were not compared.
+    learning_ : list of dict
+        Candidates for a learned `sigma` and `rho`: their values, the mean log density
+        ``score`` of held-out rows, by how much it is ``behind`` the best one, the
+        standard error ``stderr`` of that, ``seconds``, and the ``error`` of one that
+        failed. Of those behind by less than the standard error the smoothest is
+        ``chosen``. Weights have no part in it, and files do not keep it.
+    health_ : list of str
+        What did not go well, each with what to do about it; empty if all is well.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns of `X`, and their names if all are strings.
 
-        Examples
-        --------
-        >>> import land
-        >>> X = land.datasets.make_half_ellipse(50, random_state=0)
-        >>> model = land.LAND(sigma=0.5, n_samples=300, random_state=0).fit(X)
-        >>> model.score_samples(X[:3]).shape
-        (3,)
-        >>> points, components = model.sample(5, random_state=0)
-        >>> points.shape
-        (5, 2)
+    Examples
+    --------
+    >>> import land
+    >>> X = land.datasets.make_half_ellipse(50, random_state=0)
+    >>> model = land.LAND(sigma=0.5, n_samples=300, random_state=0).fit(X)
+    >>> model.score_samples(X[:3]).shape
+    (3,)
+    >>> points, components = model.sample(5, random_state=0)
+    >>> points.shape
+    (5, 2)
     """
 
     optimizer: str = "auto"

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from land.estimators.standardized import parts_of
+from land.estimators.standardized import Parts, parts_of
 from land.geodesics import exp_map
+from land.metrics import Metric
 
 Array = NDArray[np.float64]
 
 # Okabe and Ito's colours, safe for the colour-blind; yellow is too faint for lines.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Ratio of extents from which a figure to scale would be a thin line.
+MOST_UNEQUAL = 8.0
 # Width in pixels, margin as a share of the extent, rows and points of a curve at most.
 _WIDTH, _MARGIN, _ROWS, _CURVE = 320.0, 0.06, 300, 48
 _WORDS = "data, means and covariances at one standard deviation"
@@ -42,14 +45,7 @@ def drawing(model: Any) -> str:
     if getattr(model, "n_features_in_", 0) != 2 or not hasattr(model, "metric_"):
         return ""
     metric, parts = model.metric_, parts_of(model)
-    angles = np.linspace(0.0, 2.0 * np.pi, _CURVE, endpoint=False)
-    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    factors = np.linalg.cholesky(np.asarray(parts.covariances))
-    found = [
-        exp_map(metric, mean, circle @ factor.T)
-        for mean, factor in zip(parts.means, factors, strict=True)
-    ]
-    curves = [each.points[each.converged] for each in found]
+    curves = outlines(metric, parts, _CURVE)
     rows = parts.means if metric.landmarks is None else metric.landmarks
     if len(rows) > _ROWS:
         rows = rows[np.random.default_rng(0).permutation(len(rows))[:_ROWS]]
@@ -75,6 +71,22 @@ def drawing(model: Any) -> str:
     )
 
 
+def circle(count: int) -> Array:
+    """Points of the unit circle."""
+    angles = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def outlines(metric: Metric, parts: Parts, count: int) -> list[Array]:
+    """Exp of the covariances at one standard deviation, where it could be followed."""
+    factors = np.linalg.cholesky(np.asarray(parts.covariances))
+    found = [
+        exp_map(metric, mean, circle(count) @ factor.T)
+        for mean, factor in zip(parts.means, factors, strict=True)
+    ]
+    return [each.points[each.converged] for each in found]
+
+
 def _placed(points: Array) -> tuple[Any, float]:
     """Places in a picture that holds the points, y upwards, and its height."""
     low, extent = points.min(axis=0), np.ptp(points, axis=0)
@@ -83,7 +95,7 @@ def _placed(points: Array) -> tuple[Any, float]:
     height = _WIDTH * float(np.clip(extent[1] / extent[0], 0.2, 1.0))
     size = np.array([_WIDTH, height])
     factor = np.full(2, (size / extent).min())
-    if extent.max() > 8.0 * extent.min():  # to scale it would be a thin line
+    if extent.max() > MOST_UNEQUAL * extent.min():
         factor = size / extent
     middle = low + 0.5 * extent
 

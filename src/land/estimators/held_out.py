@@ -169,6 +169,8 @@ def behind(values: Mapping[Name, Array]) -> dict[Name, tuple[float, float]]:
 
 # A model beside ordinary densities.
 
+# A rough fit, in the plane in seconds: rows, and how much effort is spent on them.
+QUICK_ROWS, QUICK = 200, {"n_samples": 300, "tol": 1e-2}
 # Share of the rows that are held out, and components at most of the mixtures.
 _HELD_OUT, _MOST = 0.2, 10
 # Rows of data at least: five are held out, and each fold has some.
@@ -221,15 +223,15 @@ class Comparison:
             text += f"{same.name} is {_gap(model, same)} in log density."
         if self.flat:
             text += " The metric is flat: this LAND is itself a Gaussian mixture."
-        rival = max(others, key=lambda each: np.nanmean(each.values))
-        ahead = verdict(rival, model)
+        best = max(others, key=lambda each: np.nanmean(each.values))
+        ahead = verdict(best, model)
         if ahead > 0:
-            text += f" If the density is all you need, a {rival.name} is better than "
-            text += f"LAND, by {_gap(rival, model)}."
+            text += f" If the density is all you need, a {best.name} is better than "
+            text += f"LAND, by {_gap(best, model)}."
         elif better > 0 and ahead < 0:
             text += " No other model that was tried comes near."
         elif better > 0:
-            text += f" If the density is all you need, a {rival.name} is as good, "
+            text += f" If the density is all you need, a {best.name} is as good, "
             text += "as far as these rows can tell."
         return text
 
@@ -243,7 +245,7 @@ def verdict(one: Entry, other: Entry) -> int:
 
 
 def compare(model: Any, X: Array, seed: int, say: Callable[[str], None]) -> Comparison:
-    """Fit a model and its rivals to 80 % of the rows, and score the others."""
+    """Fit a model and others beside it to 80 % of the rows, and score the rest."""
     split = train_test_split(np.arange(len(X)), test_size=_HELD_OUT, random_state=seed)
     train, test = split
     say(f"comparing: fitting to {len(train)} of {len(X)} rows")
@@ -259,14 +261,14 @@ def compare(model: Any, X: Array, seed: int, say: Callable[[str], None]) -> Comp
 def beside(
     own: Entry, size: int, flat: bool, data: Array, splits: Splits, seed: int
 ) -> Comparison:
-    """A model of so many components, and its rivals on the same held-out rows.
+    """A model of so many components, and others on the same held-out rows.
 
-    Rivals see columns of variance 1: it makes no difference to the mixtures, and one
+    The others see columns of variance 1: that is all the same to mixtures, and one
     bandwidth then suits all columns. Densities are in the units of the data.
     """
     entries = [own]
     order = np.argsort(np.concatenate([test for _, test in splits]))
-    for note, fit in _RIVALS.items():
+    for note, fit in _OTHERS.items():
         parts = [(data[train], data[test]) for train, test in splits]
         start = time.perf_counter()
         tried = [_try_scaled(fit, size, *part, seed) for part in parts]
@@ -280,7 +282,7 @@ def beside(
 
 
 def _try_scaled(fit, size: int, train: Array, test: Array, seed: int) -> Any:
-    """A rival for columns that are scaled to variance 1, and densities of others."""
+    """A model of columns that are scaled to variance 1, and densities of other rows."""
     scaler = StandardScaler().fit(train)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mixtures of too many components
@@ -313,7 +315,7 @@ def _kernel_density(rows: Array, _: int, seed: int) -> Any:
 
 
 # What is put beside a model: notes, and what fits it to rows.
-_RIVALS: dict[str, Callable[[Array, int, int], Any]] = {
+_OTHERS: dict[str, Callable[[Array, int, int], Any]] = {
     "as many components": _same_size,
     f"the best by BIC, up to {_MOST}": _best_by_bic,
     "bandwidth cross-validated": _kernel_density,

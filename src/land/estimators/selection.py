@@ -29,7 +29,7 @@ class Selection:
     Attributes
     ----------
     table : pandas.DataFrame, or list of dict where pandas is not installed
-        One row for each candidate, the best first, and one for each rival, see
+        One row for each candidate, the best first, and one for each other model, see
         `select`.
     best : dict
         The row of the chosen candidate.
@@ -122,8 +122,8 @@ def select(
         that; ``stability``, the mean adjusted Rand index of the halves; ``bic`` and
         ``aic`` if asked for; ``f_measure``, the agreement with `labels`;
         ``n_log_maps`` and ``seconds``, over all rounds; whether it was ``chosen``; and
-        the ``error`` if it failed. Rivals are Gaussian mixtures and a kernel density,
-        fitted and scored as the candidates of the last round.
+        the ``error`` if it failed. Other models are Gaussian mixtures and a kernel
+        density, fitted and scored as the candidates of the last round.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def select(
         contest.run(n_jobs, verbose > 0)
     except (KeyboardInterrupt, Exception) as error:
         # Errors of a fit are in its row: this is Ctrl-C, or a process that was killed.
-        if not contest.standing:
+        if not contest.judged:
             raise
         interrupted = isinstance(error, KeyboardInterrupt)
         reason = "interrupted" if interrupted else f"{type(error).__name__}: {error}"
@@ -166,17 +166,17 @@ def select(
             stacklevel=2,
         )
     chosen = contest.choose()
-    rivals: list[Row] = []
+    others: list[Row] = []
     sentence = ""
     if criterion == "held_out" and not reason:
-        rivals, sentence = contest.compare(chosen)
+        others, sentence = contest.compare(chosen)
     best = contest.rows[chosen]
     _warn_about_edge(contest.rows, best)
     model = contest.candidates[chosen].for_rows(rows)
     model.fit(X if hasattr(X, "columns") else rows)  # names of columns are kept
     if chosen in contest.learning:
         model.learning_ = contest.learning[chosen]
-    table: Any = sorted(contest.rows, key=rank) + rivals
+    table: Any = sorted(contest.rows, key=rank) + others
     with suppress(ImportError):
         import pandas
 

@@ -29,13 +29,6 @@ class Parts(NamedTuple):
     means: Array
     covariances: Array | None
 
-    def in_units(self, center: Array, scale: Array) -> Parts:
-        """The same for ``center + scale * x``, where these are for x."""
-        covariances = self.covariances
-        if covariances is not None:
-            covariances = covariances * np.outer(scale, scale)
-        return Parts(self.weights, self.means * scale + center, covariances)
-
 
 def parts_of(model: Any) -> Parts:
     """The parts of a fitted model of this package, or of a GaussianMixture."""
@@ -57,12 +50,48 @@ def parts_of(model: Any) -> Parts:
     return Parts(weights, means, stored)
 
 
+def parts_in_units(scaled: Standardized) -> Parts:
+    """The parts of a fitted model in the units of its data."""
+    weights, means, covariances = parts_of(scaled.estimator_)
+    if covariances is not None:
+        covariances = covariances * np.outer(scaled.scale_, scaled.scale_)
+    return Parts(weights, means * scaled.scale_ + scaled.center_, covariances)
+
+
+def responsibilities(model: Any, points: Array) -> Array:
+    """Probabilities (n, K) of belonging to the components of a fitted model."""
+    model = nameless(model)
+    count = len(parts_of(getattr(model, "estimator_", model)).means)
+    if count == 1:
+        return np.ones((len(points), 1))
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(points))
+    return np.asarray(np.eye(count)[model.predict(points)])
+
+
+def column_names(*sources: Any, dim: int = 0) -> list[str]:
+    """Names that models or data frames have for columns, else ``x1`` to ``x<dim>``."""
+    for source in sources:
+        names = getattr(source, "feature_names_in_", getattr(source, "columns", None))
+        if names is not None:
+            return [str(name) for name in names]
+    return [f"x{k + 1}" for k in range(dim)]
+
+
 def nameless(model: Any) -> Any:
     """The model for arrays: one that was fitted to a data frame would warn of them."""
     if hasattr(model, "feature_names_in_"):
         model = copy(model)
         del model.feature_names_in_
     return model
+
+
+def in_units(model: Any) -> Standardized:
+    """A fitted model for arrays in the units of its data, standardised or not."""
+    if isinstance(model, Standardized):
+        return nameless(model)
+    dim = model.n_features_in_
+    return Standardized.around(model, np.zeros(dim), np.ones(dim))
 
 
 def _has(name: str) -> Callable[[Method], Method]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from land._device import Indices, Solver, in_lockstep, take_rows
 from land.geodesics.collocation import (
     ORDER,
-    Connections,
+    Geodesics,
     PiecewiseCurves,
     fit_polylines,
     split_elements,
@@ -60,14 +60,14 @@ def _arranged(batches: list[_Batch]) -> list[_Batch]:
 
 
 @np.errstate(all="ignore")  # curves may leave the metric's domain; verdicts tell
-def connect(
+def solve_boundary(
     metric: Metric,
     bases: Array,
     targets: Array,
-    guesses: Array | Connections,
+    guesses: Array | Geodesics,
     tol: float,
     max_iter: int,
-) -> Connections:
+) -> Geodesics:
     """Relax first guesses to geodesics, adapting and refining meshes as needed.
 
     From bases to targets (n, D). Guesses are polylines (n, k, D) with the same ends, or
@@ -75,33 +75,32 @@ def connect(
     tangents; after `max_iter` iterations a geodesic is given up.
     """
     if metric.is_flat:
-        return Connections.straight(bases, targets)
+        return Geodesics.straight(bases, targets)
     n, dim = bases.shape
 
-    def guess(rows: Indices) -> Array | Connections:
-        return guesses.take(rows) if isinstance(guesses, Connections) else guesses[rows]
+    def guess(rows: Indices) -> Array | Geodesics:
+        return guesses.take(rows) if isinstance(guesses, Geodesics) else guesses[rows]
 
     if n * dim > _AT_ONCE and n > 1:
         parts = []
         for own in np.array_split(np.arange(n), -(-n * dim // _AT_ONCE)):
             problem = metric, bases[own], targets[own], guess(own)
-            parts.append(connect(*problem, tol, max_iter))
-        return Connections.concatenate(parts)
+            parts.append(solve_boundary(*problem, tol, max_iter))
+        return Geodesics.concatenate(parts)
     solver = _Solver(metric, bases, targets, tol, max_iter)
     few = dim <= FEW_DIMENSIONS
-    if few and isinstance(guesses, Connections):
+    if few and isinstance(guesses, Geodesics):
         solver.finish(_moved_meshes(bases, targets, guesses))
     rows = np.flatnonzero(~solver.solution.converged)
     some = guess(rows)
-    if isinstance(some, Connections):
+    if isinstance(some, Geodesics):
         some = _extended(bases[rows], targets[rows], some)
     batches = _first_meshes(metric, rows, some)
-    if few:
-        batches = solver.finish(solver.descend(batches, ROUGH))
-    batches = solver.descend(batches, tol)
-    if few:
-        # Where two families of curves meet the energy is almost flat: descent creeps.
-        solver.finish(batches)
+    # Where two families of curves meet the energy is almost flat: descent creeps, and
+    # Newton's method has the last word as well.
+    for goal in (ROUGH, tol) if few else (tol,):
+        batches = solver.descend(batches, goal)
+        batches = solver.finish(batches) if few else batches
     return solver.solution
 
 
@@ -117,7 +116,7 @@ class _Solver:
         self.end_tensors = metric.host_tensors(targets)
         self.inverse_base = np.asarray(invert(self.base_tensors, bases))
         self.inverse_end = np.asarray(invert(self.end_tensors, targets))
-        self.solution = Connections.at_rest(bases)
+        self.solution = Geodesics.at_rest(bases)
         self.solution.converged[:] = np.all(bases == targets, axis=1)
 
     def finish(self, batches: list[_Batch]) -> list[_Batch]:
@@ -274,7 +273,7 @@ def _constant_speed(metric: Metric, vertices: Array) -> Array:
     return passed / passed[:, -1:]
 
 
-def _moved_meshes(bases: Array, targets: Array, previous: Connections) -> list[_Batch]:
+def _moved_meshes(bases: Array, targets: Array, previous: Geodesics) -> list[_Batch]:
     """Curves of a previous solution between new ends, where derivatives are known."""
     batches, moving = [], np.any(bases != targets, axis=1)
     for which, curves in previous.final_meshes():
@@ -285,7 +284,7 @@ def _moved_meshes(bases: Array, targets: Array, previous: Connections) -> list[_
     return batches
 
 
-def _extended(bases: Array, targets: Array, previous: Connections) -> Array:
+def _extended(bases: Array, targets: Array, previous: Geodesics) -> Array:
     """Curves of a previous solution, with straight lines to the new ends.
 
     For ends that moved so far that derivatives do not tell where the curve goes.

@@ -219,7 +219,7 @@ _ARRAYS = ("bases", *_VALUES, "n_iter")
 
 
 @dataclass
-class Connections:
+class Geodesics:
     """Geodesics between pairs of points, with their curves grouped by mesh.
 
     `slopes`, (n, D, 2 * D), are the derivatives of the tangents in bases and targets:
@@ -236,7 +236,7 @@ class Connections:
     meshes: list[tuple[Indices, PiecewiseCurves]]
 
     @classmethod
-    def at_rest(cls, bases: Array) -> Connections:
+    def at_rest(cls, bases: Array) -> Geodesics:
         """Geodesics that stay where they are."""
         n, dim = bases.shape
         side = dim if dim <= FEW_DIMENSIONS else 0
@@ -252,7 +252,7 @@ class Connections:
         )
 
     @classmethod
-    def straight(cls, bases: Array, targets: Array) -> Connections:
+    def straight(cls, bases: Array, targets: Array) -> Geodesics:
         """Straight lines, which are geodesics where the metric is the identity."""
         found = cls.at_rest(bases)
         lines = targets - bases
@@ -277,15 +277,15 @@ class Connections:
             points[which] = curves.positions(times)
         return points
 
-    def take(self, which: Indices) -> Connections:
+    def take(self, which: Indices) -> Geodesics:
         """Some of the geodesics, of which some may be taken more than once."""
-        return Connections(
+        return Geodesics(
             **{name: getattr(self, name)[which] for name in _ARRAYS},
             meshes=self.final_meshes(which),
         )
 
     @staticmethod
-    def concatenate(parts: Sequence[Connections]) -> Connections:
+    def concatenate(parts: Sequence[Geodesics]) -> Geodesics:
         """Geodesics of several solutions, one after the other."""
         offsets = np.cumsum([0, *(len(part.bases) for part in parts)])
         arrays: dict[str, Any] = {
@@ -297,7 +297,7 @@ class Connections:
             for part, offset in zip(parts, offsets[:-1], strict=True)
             for which, curves in part.meshes
         ]
-        return Connections(**arrays, meshes=meshes)
+        return Geodesics(**arrays, meshes=meshes)
 
     def final_meshes(
         self, chosen: Indices | None = None
@@ -320,7 +320,7 @@ class Connections:
             final.append((own, curves if all_of_them else curves.take(rows)))
         return final
 
-    def adopt(self, which: Indices, others: Connections) -> None:
+    def adopt(self, which: Indices, others: Geodesics) -> None:
         """Replace geodesics `which` by `others` where those are shorter.
 
         A curve that converged beats one that did not.

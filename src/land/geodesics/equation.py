@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from land._device import device, in_blocks
-from land._precision import in_float64
+from land._device import device, in_blocks, in_float64
 from land._validation import shown
 from land.metrics import Metric
 from land.metrics.tensors import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._precision import in_float64
+from land._device import in_float64
 from land._validation import check_count, check_points, check_positive
 from land.geodesics.equation import check_metric, dimension, pair_up
 from land.geodesics.runge_kutta import Arrivals, integrate

@@ -17,8 +17,7 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
 from land._axes import principal_axes
-from land._device import Indices
-from land._precision import in_float64
+from land._device import AT_ONCE, Indices, in_float64
 from land.geodesics.collocation import gauss
 from land.metrics import Metric
 from land.metrics.tensors import norms
@@ -35,8 +34,6 @@ _MANY_LANDMARKS, _MOST_LANDMARKS = 2000, 20_000
 _MOST_CELLS = 4000
 # Gauss points on a panel of a segment, and panels of a segment at most.
 _QUADRATURE, _MOST_PANELS = 4, 64
-# Points, or distances from bases to landmarks, that are in memory at once.
-_AT_ONCE = 2**22
 # csgraph takes a stored zero for a missing edge.
 _SHORTEST_EDGE = np.finfo(float).tiny
 
@@ -68,7 +65,7 @@ def shortest_paths(metric: Metric, bases: Array, targets: Array) -> Array:
     direct = segment_lengths(metric, bases, targets)
     limit = np.nan_to_num(direct.max(initial=0.0), nan=np.inf)
     first, which = distinct_rows(bases)
-    at_once = max(1, _AT_ONCE // n_landmarks)
+    at_once = max(1, AT_ONCE // n_landmarks)
     rows, chains = [np.empty(0, dtype=np.intp)], [np.empty((0, 0), dtype=np.intp)]
     for start in range(0, len(first), at_once):
         some = first[start : start + at_once]
@@ -145,7 +142,7 @@ def segment_lengths(metric: Metric, starts: Array, ends: Array) -> Array:
     """
     nodes, weights = gauss(_QUADRATURE)
     lengths = [np.empty(0)]
-    at_once = _AT_ONCE // (_QUADRATURE * _MOST_PANELS)
+    at_once = AT_ONCE // (_QUADRATURE * _MOST_PANELS)
     for first in range(0, len(starts), at_once):
         begin = starts[first : first + at_once]
         steps = ends[first : first + at_once] - begin

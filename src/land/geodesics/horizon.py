@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from land._device import Mask
-from land.geodesics.collocation import ORDER, Connections, PiecewiseCurves
+from land.geodesics.collocation import ORDER, Geodesics, PiecewiseCurves
 from land.geodesics.graph import shortest_paths
 from land.metrics import Metric
 from land.metrics.tensors import norms
 
 Array = NDArray[np.float64]
-Solve = Callable[[Array, Array, Connections | None], Connections]
+Solve = Callable[[Array, Array, Geodesics | None], Geodesics]
 
 # Radius of the horizon, in units of the ball's: points beyond are far. The error of a
 # crossing falls by about this factor in each round.
@@ -37,8 +37,8 @@ def with_horizon(
     tol: float,
     solve: Solve,
     move: Solve,
-    earlier: Connections | None = None,
-) -> Connections:
+    earlier: Geodesics | None = None,
+) -> Geodesics:
     """Geodesics between ends (n, D), of which some may be far away.
 
     `solve` finds shortest geodesics between ends that are not far, from earlier ones if
@@ -61,13 +61,13 @@ def with_horizon(
     pace = float(norms(tensor, way)[0])  # metric length of a unit of distance
     past = outside & _misses_ball(ends[0], ends[1], radius)
     lone, rest = np.flatnonzero(past), np.flatnonzero(outside & ~past)
-    lines = Connections.straight(bases[lone], targets[lone])
+    lines = Geodesics.straight(bases[lone], targets[lone])
     lines.lengths *= pace
     outer = ends[:, rest]
     ball = far[:, rest], center, radius
     inner, solution = _at_horizon(metric, outer, *ball, tol, solve, move)
     through = _extended(solution, outer + center, inner + center, pace)
-    parts = Connections.concatenate([found, lines, through])
+    parts = Geodesics.concatenate([found, lines, through])
     return parts.take(np.argsort(np.concatenate([near, lone, rest])))
 
 
@@ -81,7 +81,7 @@ def _at_horizon(
     tol: float,
     solve: Solve,
     move: Solve,
-) -> tuple[Array, Connections]:
+) -> tuple[Array, Geodesics]:
     """Where geodesics between ends (2, n, D) cross the horizon, and what is within.
 
     Coordinates of ends and crossings are relative to the centre.
@@ -126,9 +126,7 @@ def _misses_ball(starts: Array, ends: Array, radius: float) -> Mask:
     return _lengths(starts) - 2.0 * radius > longer
 
 
-def _extended(
-    solution: Connections, ends: Array, inner: Array, pace: float
-) -> Connections:
+def _extended(solution: Geodesics, ends: Array, inner: Array, pace: float) -> Geodesics:
     """Geodesics between `inner` ends (2, n, D), continued as straight lines."""
     lines = np.stack([inner[0] - ends[0], ends[1] - inner[1]])
     added = pace * _lengths(lines)

@@ -11,15 +11,14 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._device import Mask, in_lockstep
-from land._precision import in_float64
+from land._device import Mask, in_float64, in_lockstep
 from land._validation import check_count, check_points, check_positive
-from land.geodesics.boundary import connect
-from land.geodesics.collocation import Connections
+from land.geodesics.boundary import solve_boundary
+from land.geodesics.collocation import Geodesics
 from land.geodesics.equation import check_metric, dimension, linearised, pair_up
 from land.geodesics.exponential import MAX_STEPS, integrate_fields
 from land.geodesics.newton import finish_curves
-from land.geodesics.shortest import shortest_connections
+from land.geodesics.shortest import shortest_geodesics
 from land.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -55,7 +54,7 @@ class LogMap:
     end_velocities: Array
     n_iter: NDArray[np.int64]
     _metric: Metric = field(repr=False)
-    _solution: Connections = field(repr=False)
+    _solution: Geodesics = field(repr=False)
     _targets: Array = field(repr=False)
     _center: Array = field(repr=False)
     _n_segments: int = field(repr=False)
@@ -161,7 +160,7 @@ class LogMap:
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in _FIELDS
         }
-        solution = Connections.concatenate([part._solution for part in parts])
+        solution = Geodesics.concatenate([part._solution for part in parts])
         return replace(parts[0], **arrays, _solution=solution)
 
 
@@ -241,10 +240,10 @@ def log_map(
         )
     if curves is None or isinstance(curves, LogMap):
         earlier = None if curves is None else curves._solution
-        solution = shortest_connections(metric, bases, targets, tol, max_iter, earlier)
+        solution = shortest_geodesics(metric, bases, targets, tol, max_iter, earlier)
     else:
         guesses = _given_curves(curves, center, bases, targets, shape)
-        solution = connect(metric, bases, targets, guesses, tol, max_iter)
+        solution = solve_boundary(metric, bases, targets, guesses, tol, max_iter)
     return LogMap(
         tangents=solution.tangents.reshape(*shape, dim),
         lengths=solution.lengths.reshape(shape),
@@ -293,7 +292,7 @@ class Geodesic:
     """
 
     def __init__(
-        self, start: Array, end: Array, center: Array, solution: Connections
+        self, start: Array, end: Array, center: Array, solution: Geodesics
     ) -> None:
         self._center = center
         self._solution = solution

@@ -12,21 +12,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import DOP853
 
 from land._device import Mask, take_rows
+from land.geodesics.dormand_prince import (
+    FIFTH,
+    INTERPOLANT,
+    STAGES,
+    TABLEAU,
+    THIRD,
+)
 from land.geodesics.equation import forces, linearised
 from land.metrics import Metric
 from land.metrics.tensors import invert, lower, squared_norm
 
 Array = NDArray[np.float64]
 
-# Weights of the stages before each stage: those of a step, the end of the step, and
-# those that only the interpolant needs. SciPy has the coefficients.
-STAGES = DOP853.n_stages
-TABLEAU = np.zeros((16, 16))
-TABLEAU[:STAGES, :STAGES], TABLEAU[STAGES, :STAGES] = DOP853.A, DOP853.B
-TABLEAU[STAGES + 1 :] = DOP853.A_EXTRA
 # Standard controller constants (Hairer, Norsett, Wanner, Solving ODEs I, II.4-5).
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 6.0
 # A step this short (of a unit of time) means the solution cannot be continued.
@@ -211,7 +211,7 @@ class _Stages:
         grown = _row_norms(self.tensors, self.batch.position)[:, 1:]
         unit[:, 1:] = np.maximum(unit[:, 1:], grown)
         squares = []
-        for weights in (DOP853.E5, DOP853.E3):
+        for weights in (FIFTH, THIRD):
             parts = (self.velocity, self.acceleration)
             errors: Any = sum(
                 _row_norms(self.tensors, self.total(weights, part)) for part in parts
@@ -234,7 +234,7 @@ def _sample(
     first = stages.step * batch.velocity
     final = stages.step * stages.velocity[STAGES]
     coefficients = [change, first - change, 2.0 * change - first - final]
-    coefficients += [stages.total(row, stages.velocity) for row in DOP853.D]
+    coefficients += [stages.total(row, stages.velocity) for row in INTERPOLANT]
     share = fraction[items, moments][:, None, None]
     values = np.zeros((len(items), *change.shape[1:]))
     for index, coefficient in reversed(list(enumerate(coefficients))):

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
+from land._device import AT_ONCE
 from land.metrics.base import Metric
 from land.metrics.learned import DensityMetric, LocalDiagonalMetric
 
@@ -20,8 +21,8 @@ _SMOOTH_FACTORS, _SHARP_FACTORS, _SHARP_SHARES = (2.0, 1.0), (1.0, 0.6), (0.1, 0
 # The rho under which an open curve guides geodesics, in units of the sharp one of a
 # single component: of 10 to 80, 20 to 40 are best for a half-ellipse and a helix.
 SMOOTHER = 30.0
-# Rows that are enough for a median, and distances that are in memory at once.
-_SAMPLE, _AT_ONCE = 2000, 2**22
+# Rows that are enough for a median.
+_SAMPLE = 2000
 
 
 def automatic_sigma(
@@ -60,7 +61,7 @@ def automatic_rho(
     several components 0.03 of it, so that gaps between clusters are wide. Multiplying
     data and sigma by c multiplies rho by c^2.
     """
-    points = _some(data, max(1, min(_SAMPLE, _AT_ONCE // len(data))))
+    points = _some(data, max(1, min(_SAMPLE, AT_ONCE // len(data))))
     squares = cdist(points, data, "sqeuclidean") / sigma**2
     weights = np.exp(-0.5 * squares)
     if kind is not DensityMetric:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from land._precision import in_float64
+from land._device import in_float64
 from land._validation import check_count, check_points
 from land.metrics.base import Metric
 

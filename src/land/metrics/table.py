@@ -30,7 +30,7 @@ from scipy import ndimage
 from land.metrics.tensors import along
 
 Array = NDArray[np.float64]
-Slots = NDArray[np.int32]
+Cells = NDArray[np.int32]
 # The coordinates whose offsets are multiplied, for each sum.
 Factors = tuple[tuple[int, ...], ...]
 
@@ -59,8 +59,8 @@ class SumTable(NamedTuple):
     """
 
     origin: Any  # (2,) lower corner of the first cell
-    slots: Any  # (columns, rows) which polynomials a cell has; 0: none, no data
-    # (slots * parts in x * parts in y, powers * sums); the variables go from -1 to 1 on
+    cells: Any  # (columns, rows) numbers of the cells; 0 where there are no data near
+    # (cells * parts in x * parts in y, powers * sums); the variables go from -1 to 1 on
     # each part
     coefficients: Any
 
@@ -95,18 +95,18 @@ def sum_table(scaled: Array, factors: Factors, floor: float) -> SumTable | None:
         return None
     places = scaled - origin
     occupied = cells_with_data(places, tuple(size.astype(int)))
-    slots = cells_within(occupied, (margin, margin))
-    if slots.max() > _MOST_CELLS:
+    cells = cells_within(occupied, (margin, margin))
+    if cells.max() > _MOST_CELLS:
         return None
     powers = [(each.count(0), each.count(1)) for each in factors]
-    values = sums_at_nodes(places, slots, margin, powers)
+    values = sums_at_nodes(places, cells, margin, powers)
     least, most = _extremes(values)
     if np.any(most + floor > _MOST_CONTRAST * (least + floor)):
         return None
-    room = [(0, -length % _SHAPES) for length in (len(values), *slots.shape)]
+    room = [(0, -length % _SHAPES) for length in (len(values), *cells.shape)]
     coefficients = np.pad(_polynomials(values), [room[0], (0, 0), (0, 0)])
     coefficients = coefficients.reshape(-1, len(_POWERS) * len(factors))
-    return SumTable(origin, np.pad(slots, room[1:]), coefficients)
+    return SumTable(origin, np.pad(cells, room[1:]), coefficients)
 
 
 def _extremes(values: Array) -> tuple[Array, Array]:
@@ -147,49 +147,49 @@ def chebyshev_nodes() -> tuple[Array, Array]:
     return nodes, np.asarray(np.linalg.inv(series))
 
 
-def cells_with_data(places: Array, shape: tuple[int, ...]) -> Slots:
+def cells_with_data(places: Array, shape: tuple[int, ...]) -> Cells:
     """Numbers from 1 for cells with data, else 0; see `sums_at_nodes` for `places`."""
-    slots = np.zeros(shape, dtype=np.int32)
-    slots[tuple(np.floor(places).astype(np.intp).T)] = 1
-    return cells_within(slots, (0, 0))
+    cells = np.zeros(shape, dtype=np.int32)
+    cells[tuple(np.floor(places).astype(np.intp).T)] = 1
+    return cells_within(cells, (0, 0))
 
 
-def cells_within(slots: Slots, reach: tuple[int, int]) -> Slots:
+def cells_within(cells: Cells, reach: tuple[int, int]) -> Cells:
     """Numbers from 1 for cells with a numbered one so near in x and in y, else 0."""
     sizes = [2 * each + 1 for each in reach]
-    near = ndimage.maximum_filter(slots > 0, sizes, mode="constant")
+    near = ndimage.maximum_filter(cells > 0, sizes, mode="constant")
     return np.where(near, np.cumsum(near).reshape(near.shape), 0).astype(np.int32)
 
 
 def sums_at_nodes(
-    places: Array, slots: Slots, margin: int, powers: list[tuple[int, int]]
+    places: Array, cells: Cells, margin: int, powers: list[tuple[int, int]]
 ) -> Array:
-    """Sums at the nodes of all cells with a slot, (slots, x, y, sums).
+    """Sums at the nodes of all numbered cells, (cells, x, y, sums).
 
     The data (n, 2) are in units of sigma, the width of a cell, from the grid's corner.
-    Slots (columns, rows) are `cells_within` reach of data, and `margin` says how many
-    cells away data are noticed. For each sum, `powers` has those of the offsets in x
-    and in y that the kernel is multiplied by.
+    Cells (columns, rows) are numbered by `cells_within` reach of data, and `margin`
+    says how many cells away data are noticed. For each sum, `powers` has those of the
+    offsets in x and in y that the kernel is multiplied by.
     """
     nodes, _ = chebyshev_nodes()
     offsets = np.arange(-margin, margin + 1)[:, None, None]
     distances = offsets + 0.5 * (nodes[:, None] - nodes)
     kernel = np.exp(-0.5 * distances**2)
-    starts = cells_with_data(places, slots.shape)
+    starts = cells_with_data(places, cells.shape)
     halfway = cells_within(starts, (margin, 0))
     charges = _charges(places, starts)
-    found = np.empty((int(slots.max()) + 1, _NODES, _NODES, len(powers)))
+    found = np.empty((int(cells.max()) + 1, _NODES, _NODES, len(powers)))
     for in_x in {x for x, _ in powers}:
         across = _carried(charges, starts, halfway, 0, distances**in_x * kernel)
         across = np.ascontiguousarray(across.swapaxes(1, 2))
         for k, (x, in_y) in enumerate(powers):
             if x == in_x:
-                up = _carried(across, halfway, slots, 1, distances**in_y * kernel)
+                up = _carried(across, halfway, cells, 1, distances**in_y * kernel)
                 found[..., k] = up
     return found
 
 
-def _charges(places: Array, starts: Slots) -> Array:
+def _charges(places: Array, starts: Cells) -> Array:
     """What the data of each cell amount to: (cells + 1, nodes in y, nodes in x)."""
     corners = np.floor(places)
     cells = starts[tuple(corners.astype(np.intp).T)]
@@ -205,7 +205,7 @@ def _charges(places: Array, starts: Slots) -> Array:
 
 
 def _carried(
-    values: Array, starts: Slots, ends: Slots, axis: int, kernels: Array
+    values: Array, starts: Cells, ends: Cells, axis: int, kernels: Array
 ) -> Array:
     """What values (cells, m, shares) add up to along an axis: (cells, m, nodes)."""
     cells = np.argwhere(starts)
@@ -227,12 +227,12 @@ def _jet(order: int, points: jax.Array, table: SumTable) -> tuple[jax.Array, ...
     """Sums and their derivatives up to an order, (n, 2, ..., 2, F)."""
     places = (points - table.origin) * _PARTS
     corners = jnp.floor(places)
-    shape = _PARTS * jnp.asarray(table.slots.shape)
+    shape = _PARTS * jnp.asarray(table.cells.shape)
     inside = jnp.all((corners >= 0) & (corners < shape), axis=1)
     fine = jnp.where(inside[:, None], corners, 0.0).astype(jnp.int32)
-    cells, parts = fine // _PARTS, fine % _PARTS
-    slots = jnp.where(inside, _taken(table.slots, cells[:, 0], cells[:, 1]), 0)
-    index = (slots * _PARTS + parts[:, 0]) * _PARTS + parts[:, 1]
+    (column, row), parts = (fine // _PARTS).T, fine % _PARTS
+    cells = jnp.where(inside, _taken(table.cells, column, row), 0)
+    index = (cells * _PARTS + parts[:, 0]) * _PARTS + parts[:, 1]
     rows = _taken(table.coefficients, index)
     rows = rows.reshape(len(points), len(_POWERS), -1)
     away = 2.0 * (places - corners) - 1.0

@@ -8,15 +8,13 @@ space is flat, and ellipses and straight lines are drawn.
 
 from land.plotting.components import (
     plot_covariance,
-    plot_history,
-    plot_learning,
+    plot_mean_region,
     plot_means,
     plot_pairs,
     plot_responsibilities,
-    plot_selection,
     plot_view3d,
 )
-from land.plotting.inference import plot_mean_region
+from land.plotting.fits import plot_history, plot_learning, plot_selection
 from land.plotting.plane import (
     DensityGrid,
     density_grid,

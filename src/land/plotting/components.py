@@ -1,8 +1,7 @@
-"""Fitted models: means, covariances and clusters, how the fit and the choice went."""
+"""Fitted models: means, covariances, clusters and confidence regions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -14,12 +13,13 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from land._validation import check_count, check_points
-from land.estimators.standardized import nameless
+from land.estimators.drawing import circle
+from land.estimators.standardized import column_names, responsibilities
 from land.geodesics import exp_map, log_map
+from land.inference import Bootstrap
 from land.metrics import Metric
 from land.plotting.sheet import (
     COLORS,
@@ -38,15 +38,6 @@ from land.plotting.sheet import (
 _FAINTEST = 0.05
 # Dimensions at most; more panels than theirs would be too small to read.
 MOST_SHOWN = 8
-# What can be drawn of a selection, the most telling first.
-_LABELS = {
-    "stability": "agreement of halves, adjusted Rand index",
-    "held_out": "held-out log density",
-    "bic": "BIC",
-    "aic": "AIC",
-}
-_SHADES = ("0.2", "0.5", "0.7")
-_RING: Any = {"marker": "o", "mfc": "none", "mec": "0.2", "ms": 12, "ls": ""}
 
 
 def plot_means(model: Any, ax: Axes | None = None, **style) -> PathCollection:
@@ -89,6 +80,41 @@ def plot_covariance(
     return artists
 
 
+def plot_mean_region(
+    found: Bootstrap,
+    ax: Axes | None = None,
+    *,
+    level: float | Sequence[float] = 0.95,
+    **style,
+) -> list[Line2D]:
+    """Draw confidence regions of a mean in two dimensions, around a dot for it.
+
+    Parameters
+    ----------
+    found : Bootstrap
+        What `land.inference.bootstrap` has returned.
+    level : float or sequence of float
+        Probabilities of the regions.
+    ax, **style
+        See `land.plotting`; of `Axes.plot`.
+
+    Returns
+    -------
+    list of Line2D
+        A closed curve for each level, and the dot.
+    """
+    ax = axes(ax)
+    look = styled(style, color=COLORS[1], linewidth=1.4, zorder=5)
+    artists: list[Line2D] = []
+    for each in np.atleast_1d(level).tolist():
+        curve = found.mean_region(each, SMOOTH)
+        artists += ax.plot(*curve.T, **{"label": f"mean, {100 * each:g} %"} | look)
+    dot = {"marker": "o", "linestyle": "", "markeredgecolor": "white"}
+    artists += ax.plot(*found.model.mean_.reshape(2, 1), **look | dot)
+    ax.set_aspect("equal")
+    return artists
+
+
 def plot_responsibilities(
     model: Any, X: ArrayLike, ax: Axes | None = None, *, max_curves: int = 100, **style
 ) -> list[LineCollection]:
@@ -103,9 +129,7 @@ def plot_responsibilities(
     count = check_count("max_curves", max_curves)
     data = check_points("X", X, 2, ndim=2)
     colors = component_colors(len(parts.means))
-    shares = np.ones((len(data), 1))
-    if len(colors) > 1:
-        shares = np.asarray(nameless(model).predict_proba(data))
+    shares = responsibilities(model, data)
     mixed = np.clip(shares @ to_rgba_array(colors), 0.0, 1.0)
     ax.scatter(data[:, 0], data[:, 1], s=10, c=mixed, linewidths=0, zorder=2)
     rows, owners = np.nonzero(shares >= _FAINTEST)
@@ -162,7 +186,7 @@ def plot_pairs(
         raise ValueError(
             f"dimensions must be 2 to {MOST_SHOWN} of {dim} columns, got {len(shown)}"
         )
-    labels = _names(model, X, dim) if names is None else [str(name) for name in names]
+    labels = column_names(model, X, dim=dim) if names is None else [*map(str, names)]
     if len(labels) != dim:
         raise ValueError(f"names must have {dim} entries, got {len(labels)}")
     pairs = list(combinations(shown, 2))
@@ -173,7 +197,7 @@ def plot_pairs(
         figure = plt.figure(layout="constrained")
     figure.set_size_inches(2.5 * across, 2.5 * down)
     panels = figure.subplots(down, across, squeeze=False).ravel()
-    clusters = _clusters(model, points)
+    clusters = responsibilities(model, points).argmax(axis=1)
     for ax, pair in zip(panels, pairs, strict=True):
         _draw(ax, model, points, clusters, list(pair), n_std, {"s": 7} | style)
         ax.set_xlabel(labels[pair[0]], parse_math=False)
@@ -202,20 +226,13 @@ def plot_view3d(
         ax = plt.figure(layout="constrained").add_subplot(projection="3d")
     if getattr(ax, "name", "") != "3d":
         raise ValueError('ax must be made with projection="3d"')
-    clusters = _clusters(model, points)
+    clusters = responsibilities(model, points).argmax(axis=1)
     _draw(ax, model, points, clusters, shown, n_std, {"s": 10} | style)
-    names = _names(model, X, points.shape[1])
+    names = column_names(model, X, dim=points.shape[1])
     for axis, d in zip((ax.xaxis, ax.yaxis, ax.zaxis), shown, strict=True):
         axis.set_label_text(names[d], parse_math=False)
     component_legend(ax.figure, model, n_std)
     return ax
-
-
-def _names(model: Any, X: Any, dim: int) -> list[str]:
-    """Names of the columns: those of the model, of a data frame, or numbers."""
-    numbered = [f"dimension {d + 1}" for d in range(dim)]
-    names = getattr(model, "feature_names_in_", getattr(X, "columns", numbered))
-    return [str(name) for name in names]
 
 
 def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
@@ -235,9 +252,7 @@ def _half_axes(covariance: Array, shown: list[int]) -> list[Array]:
 
 def _ellipse(metric: Metric, mean: Array, half_axes: Array) -> Array:
     """Exp of the ellipse with the given half axes (D, 2); NaN where it failed."""
-    angles = np.linspace(0.0, 2.0 * np.pi, 2 * SMOOTH + 1)
-    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    found = exp_map(metric, mean, circle[:-1] @ half_axes.T)
+    found = exp_map(metric, mean, circle(2 * SMOOTH) @ half_axes.T)
     points = np.where(found.converged[:, None], found.points, np.nan)
     return np.vstack([points, points[:1]])
 
@@ -251,14 +266,6 @@ def _checked(model: Any, X: Any, dimensions: Any) -> tuple[Array, list]:
             f"dimensions must be different columns of X, which has {dim}, got {shown}"
         )
     return check_points("X", X, dim, ndim=2), shown
-
-
-def _clusters(model: Any, points: Array) -> np.ndarray:
-    """The component that each point belongs to."""
-    predict = getattr(
-        nameless(model), "predict", lambda rows: np.zeros(len(rows), dtype=int)
-    )
-    return np.asarray(predict(points))
 
 
 def _draw(ax, model, points, clusters, shown, n_std, style) -> None:
@@ -275,128 +282,3 @@ def _draw(ax, model, points, clusters, shown, n_std, style) -> None:
         for half_axes in _half_axes(parts.covariances[k], shown):
             curve = _ellipse(metric_of(model), parts.means[k], n_std * half_axes)
             ax.plot(*curve[:, shown].T, color=color)
-
-
-# How a fit came to its end, and how a choice among several came about.
-
-
-def plot_history(model: Any, ax: Axes | None = None, **style) -> Line2D:
-    """Draw the objective against the steps of the fit of a LAND or LANDMixture.
-
-    The `style` is of `Axes.plot`.
-    """
-    history = getattr(model, "history_", None)
-    if not history:
-        raise ValueError(
-            f"model must have a history_, got {type(model).__name__} without; "
-            "call fit first"
-        )
-    ax = axes(ax)
-    steps = [(step.iteration, step.objective) for step in history]
-    look = styled(style, color=COLORS[0], marker=".")
-    (artist,) = ax.plot(*zip(*steps, strict=True), **look)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel="step", ylabel="mean negative log density")
-    return artist
-
-
-def plot_learning(model: Any, ax: Axes | None = None, **style) -> PathCollection:
-    """Draw the sigmas and rhos that a model was learned from, by held-out density.
-
-    A ring is around the chosen one; the title says how good the flat metric is, which
-    has no place in the figure. The `style` is of `Axes.scatter`.
-    """
-    table = getattr(model, "learning_", None)
-    if not table:
-        raise ValueError(
-            f"model must have a learning_, got {type(model).__name__} without; "
-            "fit with sigma='learn' or rho='learn'"
-        )
-    ax = axes(ax)
-    rows = [row for row in table if math.isfinite(row["rho"] * row["score"])]
-    sigmas, rhos, scores = ([row[n] for row in rows] for n in ("sigma", "rho", "score"))
-    look = {"c": scores, "cmap": "viridis"} | style
-    artist = ax.scatter(sigmas, rhos, **styled(look))
-    for row in rows:
-        if row["chosen"]:
-            ax.plot(row["sigma"], row["rho"], **_RING)
-    ax.set(xscale="log", yscale="log", xlabel=r"$\sigma$", ylabel=r"$\rho$")
-    ax.margins(0.15)
-    (flat,) = [row for row in table if math.isinf(row["rho"])]
-    words = "chosen" if flat["chosen"] else "held out"
-    ax.set_title(f"flat metric: {flat['score']:.2f} ({words})", fontsize="medium")
-    ax.figure.colorbar(artist, ax=ax, label=_LABELS["held_out"])
-    return artist
-
-
-def plot_selection(
-    selection: Any, ax: Axes | None = None, *, criterion: str | None = None, **style
-) -> list[Line2D]:
-    """Draw a criterion against the number of components, a line for each metric.
-
-    Candidates that dropped out before the last round were judged on fewer rows, and are
-    left out, as are those that failed. Returns the lines of the candidates and those of
-    the rivals, which are dashed, and last a ring around the chosen candidate.
-
-    Parameters
-    ----------
-    selection : Selection, DataFrame or list of dict
-        The result of `land.select`, or its table.
-    criterion : {"held_out", "stability", "bic", "aic"}, optional
-        What to draw; by default what the selection was made by, else the first of these
-        that is in the table.
-    ax, **style
-        See `land.plotting`; of `Axes.plot`.
-    """
-    rows = _rows(selection)
-    drawable = (word for word in _LABELS if _known(rows, word))
-    name = criterion or next(drawable, "held_out")
-    if name not in _LABELS:
-        words = ", ".join(repr(word) for word in _LABELS)
-        raise ValueError(f"criterion must be one of {words}, got {criterion!r}")
-    usable = _known(rows, name)
-    candidates = [row for row in usable if row["model"] == "LAND"]
-    if not candidates:
-        raise ValueError(f"selection has no row with a finite {name}")
-    last = max(row["round"] for row in candidates)
-    ax = axes(ax)
-    lines: dict[str, list[dict]] = {}
-    for row in sorted(candidates, key=lambda row: row["n_components"]):
-        if row["round"] == last:
-            lines.setdefault(_kind(row), []).append(row)
-    artists: list[Line2D] = []
-    for kind, color in zip(lines, component_colors(len(lines)), strict=True):
-        look = styled(style, color=color, marker=".", label=kind)
-        points = [(row["n_components"], row[name]) for row in lines[kind]]
-        artists += ax.plot(*zip(*points, strict=True), **look)
-    rivals = (row for row in usable if row["model"] != "LAND")
-    for row, shade in zip(rivals, _SHADES, strict=False):
-        artists.append(ax.axhline(row[name], color=shade, ls="--", label=row["model"]))
-    best = next(row for row in candidates if row["chosen"])
-    artists += ax.plot(best["n_components"], best[name], **_RING)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel="components", ylabel=_LABELS[name])
-    return artists
-
-
-def _known(rows: list[dict], name: str) -> list[dict]:
-    """Rows of the table with a number of that name."""
-    return [row for row in rows if math.isfinite(row.get(name, math.nan))]
-
-
-def _kind(row: dict) -> str:
-    """What a line of candidates is for."""
-    flat = row["metric"] == "flat"
-    return "flat" if flat else f"{row['metric']}, {row['reference']}"
-
-
-def _rows(selection: Any) -> list[dict]:
-    """The rows of a selection, of a data frame or of a list."""
-    table = getattr(selection, "table", selection)
-    rows = table.to_dict("records") if hasattr(table, "to_dict") else list(table)
-    if not rows or not all("n_components" in row for row in rows):
-        raise ValueError(
-            "selection must be the result of land.select or its table, rows with "
-            f"n_components; got {type(selection).__name__}"
-        )
-    return rows

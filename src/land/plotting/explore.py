@@ -12,17 +12,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 
-from land.estimators.held_out import mean_and_error, try_out
-from land.estimators.standardized import Standardized, parts_of
+from land.estimators.drawing import circle, outlines
+from land.estimators.held_out import QUICK, QUICK_ROWS, mean_and_error, try_out
+from land.estimators.standardized import Standardized, parts_of, responsibilities
 from land.geodesics import exp_map, log_map
 from land.metrics import KINDS
 from land.metrics.learned import LocalMetric
-from land.plotting.sheet import (
-    MARGIN,
-    Array,
-    component_colors,
-    mesh,
-)
+from land.plotting.figures import View
+from land.plotting.sheet import MARGIN, component_colors, mesh
 
 # Rows that are drawn at most, geodesics to some of them, and rays of the fan.
 _ROWS, _TARGETS, _RAYS = 2000, 50, 24
@@ -32,9 +29,8 @@ _SHADES, _SEGMENTS, _STEPS = 60, 24, 12
 _ROUGH = 1e-3
 # How far from the fitted values sigma and rho can be set: factors.
 _RANGES = {"sigma": 4.0, "rho": 100.0}
-# The quick fit: rows to fit to and to hold out at most, effort.
-_FITTED, _HELD_OUT = 200, 200
-_EFFORT = {"n_samples": 300, "tol": 1e-2, "max_iter": 30, "random_state": 0}
+# Steps of the quick fit.
+_STEPS_OF_FIT = 30
 
 QUESTIONS = ("state", "geodesics", "shading", "point", "held_out")
 
@@ -46,13 +42,13 @@ class SupersededError(Exception):
 class Explorer:
     """Answers questions about a model in the units of its data, from any thread.
 
-    Questions are its public methods, apart from `answer` and `stop`; answers are
-    dictionaries of numbers and arrays.
+    Questions are its public methods, apart from `answer`, `stop` and `wait`; answers
+    are dictionaries of numbers and arrays.
     """
 
     def __init__(self, scaled: Standardized, columns: Sequence[str]) -> None:
-        self._scaled, self._columns = scaled, columns
-        self._model, metric = scaled.estimator_, scaled.estimator_.metric_
+        self._view, self._model = View(scaled, columns), scaled.estimator_
+        metric = self._model.metric_
         if metric.dim != 2:
             raise ValueError(
                 f"models of two columns can be explored, got {metric.dim}; fit it to "
@@ -71,7 +67,7 @@ class Explorer:
             name: [value / factor, value * factor]
             for (name, factor), value in zip(_RANGES.items(), self._fitted, strict=True)
         }
-        rows = self._in_units(self._points)
+        rows = self._view.in_units(self._points)
         margin = MARGIN * np.ptp(rows, axis=0)
         low, high = rows.min(axis=0) - margin, rows.max(axis=0) + margin
         self._limits = np.stack([low, high], axis=1)
@@ -107,31 +103,32 @@ class Explorer:
         """Give up a quick fit that is under way."""
         self._wanted = None
 
+    def wait(self) -> None:
+        """Until nothing is computed: a process cannot end while JAX is at work."""
+        with self._fitting, self._drawing:
+            pass
+
     # The questions.
 
     def state(self) -> dict[str, Any]:
         """What does not change: rows, components, ranges of sigma and rho."""
         parts = parts_of(self._model)
-        factors = np.linalg.cholesky(np.asarray(parts.covariances))
-        curves = [
-            exp_map(self._metric, mean, _circle(4 * _RAYS) @ factor.T)
-            for mean, factor in zip(parts.means, factors, strict=True)
-        ]
+        curves = outlines(self._metric, parts, 4 * _RAYS)
         kept = np.sort(self._order[:_ROWS])
-        rows = self._in_units(self._points[kept])
+        rows = self._view.in_units(self._points[kept])
         return {
-            "columns": self._columns,
+            "columns": self._view.columns,
             "limits": self._limits,
             "rows": rows,
             "numbers": kept + 1,
-            "clusters": self._shares(rows).argmax(axis=1),
-            "densities": self._scaled.score_samples(rows),
-            "means": self._in_units(parts.means),
-            "covariances": [self._in_units(c.points[c.converged]) for c in curves],
+            "clusters": responsibilities(self._view.scaled, rows).argmax(axis=1),
+            "densities": self._view.scaled.score_samples(rows),
+            "means": self._view.in_units(parts.means),
+            "covariances": [*map(self._view.in_units, curves)],
             "colors": component_colors(len(parts.means)),
             "ranges": self._ranges,
             "fitted": dict(zip(_RANGES, self._fitted, strict=True)),
-            "standardized": bool(np.any(self._scaled.scale_ != 1.0)),
+            "standardized": bool(np.any(self._view.scaled.scale_ != 1.0)),
         }
 
     def geodesics(
@@ -141,7 +138,10 @@ class Explorer:
 
         Unless the point has `settled`, they start from those of the last question.
         """
-        base, metric = self._in_model([x, y]), self._metric_of(sigma, rho)
+        base, metric = (
+            self._view.in_model(np.array([x, y])),
+            self._metric_of(sigma, rho),
+        )
         with self._drawing:
             quick: Any = {} if settled else {"tol": _ROUGH, "curves": self._last}
             logs = log_map(metric, base, self._targets, n_segments=_SEGMENTS, **quick)
@@ -149,27 +149,27 @@ class Explorer:
         radius = 0.5 * float(np.median(logs.lengths))
         unit = np.linalg.inv(np.linalg.cholesky(metric.tensor(base)))
         times = np.linspace(0.0, 1.0, _STEPS + 1)
-        tangents = radius * _circle(_RAYS) @ unit
+        tangents = radius * circle(_RAYS) @ unit
         fan = exp_map(metric, base, tangents, times=times, tol=_ROUGH)
         return {
-            "curves": self._in_units(logs.curves[logs.converged]),
+            "curves": self._view.in_units(logs.curves[logs.converged]),
             "failed": int(np.sum(~logs.converged)),
-            "fan": self._in_units(np.asarray(fan.rays)[fan.converged]),
+            "fan": self._view.in_units(np.asarray(fan.rays)[fan.converged]),
             "radius": radius,
         }
 
     def shading(self, sigma: float, rho: float) -> dict[str, Any]:
         """Log sqrt|M| on a lattice over the window, row by row from below."""
         _, _, points = mesh(self._limits, _SHADES)
-        heights = self._metric_of(sigma, rho).log_volume(self._in_model(points))
+        heights = self._metric_of(sigma, rho).log_volume(self._view.in_model(points))
         return {"size": _SHADES, "heights": heights.ravel()}
 
     def point(self, x: float, y: float) -> dict[str, Any]:
         """Log density of a point under the fitted model, and its cluster."""
         row = np.array([[x, y]])
-        (shares,) = self._shares(row)
+        (shares,) = responsibilities(self._view.scaled, row)
         found = {"cluster": int(shares.argmax()), "probability": float(shares.max())}
-        return found | {"density": float(self._scaled.score_samples(row)[0])}
+        return found | {"density": float(self._view.scaled.score_samples(row)[0])}
 
     def held_out(self, sigma: float, rho: float) -> dict[str, Any]:
         """How good these values are: a quick fit to some rows, scored on others.
@@ -184,12 +184,13 @@ class Explorer:
             if self._wanted is not wanted:
                 raise SupersededError
 
-        count = min(_FITTED, len(self._points) * 4 // 5)
-        train, test = np.split(self._order[: count + _HELD_OUT], [count])
+        count = min(QUICK_ROWS, len(self._points) * 4 // 5)
+        train, test = np.split(self._order[: count + QUICK_ROWS], [count])
         (kind,) = (word for word, each in KINDS.items() if type(self._metric) is each)
         values = {"sigma": sigma, "rho": rho * count / len(self._points)}
-        model = clone(self._model).set_params(metric=kind, **values, **_EFFORT)
-        model.set_params(callback=give_way, n_jobs=None)
+        model = clone(self._model).set_params(metric=kind, **values, **QUICK)
+        limits = {"max_iter": _STEPS_OF_FIT, "random_state": 0, "n_jobs": None}
+        model.set_params(callback=give_way, **limits)
         with self._fitting:
             give_way(None)
             densities = try_out(model, self._points[train], self._points[test]).values
@@ -204,7 +205,7 @@ class Explorer:
         ahead, error = mean_and_error(
             densities - normal.score_samples(self._points[test])
         )
-        densities = densities - np.log(self._scaled.scale_).sum()
+        densities = densities - np.log(self._view.scaled.scale_).sum()
         return {
             "score": mean_and_error(densities)[0],
             **{"ahead": ahead, "error": error},
@@ -214,27 +215,7 @@ class Explorer:
             "densities": densities,
         }
 
-    # What they share.
-
     def _metric_of(self, sigma: float, rho: float) -> LocalMetric:
         """The metric with these values; a table takes too long to make for it."""
         known = self._metrics.get((sigma, rho))
         return known or type(self._metric)(self._points, sigma, rho)
-
-    def _shares(self, rows: Array) -> Array:
-        """Probabilities (n, K) of belonging to the components."""
-        if hasattr(self._model, "predict_proba"):
-            return self._scaled.predict_proba(rows)
-        return np.ones((len(rows), 1))
-
-    def _in_units(self, points: Array) -> Array:
-        return points * self._scaled.scale_ + self._scaled.center_
-
-    def _in_model(self, points: Any) -> Array:
-        """From the units of the data to the model's coordinates."""
-        return (np.asarray(points) - self._scaled.center_) / self._scaled.scale_
-
-
-def _circle(count: int) -> Array:
-    angles = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1)

@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.collections import LineCollection
 
+from land.estimators.drawing import MOST_UNEQUAL
 from land.estimators.files import replacing
-from land.estimators.standardized import parts_of
+from land.estimators.standardized import Standardized, parts_of
 from land.geodesics import log_map
 from land.plotting.components import (
     MOST_SHOWN,
     plot_covariance,
-    plot_history,
     plot_means,
     plot_pairs,
     plot_responsibilities,
     plot_view3d,
 )
+from land.plotting.fits import plot_history
 from land.plotting.plane import plot_data, plot_density, plot_metric
 from land.plotting.sheet import (
     LEGEND,
@@ -32,8 +33,6 @@ from land.plotting.sheet import (
     sheet,
 )
 
-# Ratio of extents from which a figure to scale would be a thin line.
-_MOST_UNEQUAL = 8.0
 # Columns at most that are drawn in pairs.
 MOST_PAIRED = 3
 # Segments of geodesics that appear on a page: as smooth as they need to be.
@@ -41,15 +40,23 @@ _SEGMENTS = 16
 
 
 class View(NamedTuple):
-    """A model in the columns and units of its data.
+    """A fitted model in the columns and units of its data."""
 
-    Its coordinates are ``(x - center) / scale`` for a row x of the data.
-    """
-
-    model: Any
+    scaled: Standardized
     columns: Sequence[str]
-    center: Array
-    scale: Array
+
+    @property
+    def model(self) -> Any:
+        """The model in its own coordinates."""
+        return self.scaled.estimator_
+
+    def in_units(self, points: Array) -> Array:
+        """From the model's coordinates to the units of the data."""
+        return np.asarray(points * self.scaled.scale_ + self.scaled.center_)
+
+    def in_model(self, rows: Array) -> Array:
+        """From the units of the data to the model's coordinates."""
+        return np.asarray((rows - self.scaled.center_) / self.scaled.scale_)
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -102,7 +109,7 @@ def _line_figure(view: View, points: Any, grid: int) -> Any:
         plot_density(view.model, ax, grid=grid)
         figure.legend(**LEGEND)
         _label(view, ax.xaxis)
-        _mark(ax.yaxis, 0.0, 1.0 / view.scale[0])  # lower in wider units
+        _mark(ax.yaxis, 0.0, 1.0 / view.scaled.scale_[0])  # lower in wider units
     return figure
 
 
@@ -110,7 +117,7 @@ def _plane_figure(view: View, kind: str, points: Any, grid: int) -> Any:
     """The figure of a model of two columns; of a flat one there are no points."""
     model = view.model
     width, height = (1.0, 1.0) if points is None else np.ptp(points, axis=0)
-    unequal = max(width, height) > _MOST_UNEQUAL * min(width, height)
+    unequal = max(width, height) > MOST_UNEQUAL * min(width, height)
     ratio = 1.0 if unequal else np.clip(height / width, 0.5, 1.0)
     with sheet(1, 1, (5.0, 1.0 + 4.0 * ratio)) as (figure, axes):
         ax = axes[0, 0]
@@ -175,8 +182,7 @@ def _view3d_figure(view: View, points: Array) -> Any:
 
 def samples_figure(view: View, X: Array, seed: int) -> Any:
     """Data on the left, as many draws on the right; a row for each pair of columns."""
-    drawn, owners = view.model.sample(len(X), seed)
-    drawn = drawn * view.scale + view.center
+    drawn, owners = view.scaled.sample(len(X), seed)
     parts = np.array(component_colors(owners.max() + 1))[owners]
     first = range(min(X.shape[1], MOST_PAIRED))
     pairs: list = list(combinations(first, 2)) or [(0,)]
@@ -200,7 +206,7 @@ def _label(view: View, *axes: Any, dimensions: Sequence[int] = (0, 1, 2)) -> Non
     """Name axes and mark them at round numbers in the units of the data."""
     for axis, d in zip(axes, dimensions, strict=False):
         axis.set_label_text(view.columns[d], parse_math=False)  # "$" is a dollar
-        _mark(axis, view.center[d], view.scale[d])
+        _mark(axis, view.scaled.center_[d], view.scaled.scale_[d])
 
 
 def _mark(axis: Any, center: float, scale: float) -> None:

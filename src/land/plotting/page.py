@@ -23,9 +23,13 @@ from sklearn.utils.validation import check_is_fitted
 from land._validation import check_points
 from land.estimators.files import replacing
 from land.estimators.held_out import LEAST_ROWS, Comparison, compare, mean_and_error
-from land.estimators.standardized import nameless, parts_of
+from land.estimators.standardized import (
+    column_names,
+    in_units,
+    parts_in_units,
+    responsibilities,
+)
 from land.metrics import EuclideanMetric
-from land.plotting.components import plot_learning
 from land.plotting.figures import (
     MOST_PAIRED,
     View,
@@ -35,6 +39,7 @@ from land.plotting.figures import (
     samples_figure,
     single_figure,
 )
+from land.plotting.fits import plot_learning
 from land.plotting.sheet import Array, component_colors
 
 # Points of a figure at most: more make the file large, and hide each other.
@@ -100,7 +105,7 @@ def report(
     command : str, optional
         What repeats the report; by default an expression in Python.
     random_state : int
-        Seed of the held-out rows, the rivals and the samples.
+        Seed of the held-out rows, the other models and the samples.
     progress : callable, optional
         Called with a few words when something new begins.
 
@@ -123,20 +128,15 @@ def report(
     X = check_points("data", data, dim, ndim=2)
     if len(X) < LEAST_ROWS:
         raise ValueError(f"data must have {LEAST_ROWS} rows at least, got {len(X)}")
-    if names is None:
-        numbered = [f"x{k + 1}" for k in range(dim)]
-        names = getattr(model, "feature_names_in_", getattr(data, "columns", numbered))
-    columns = [str(name) for name in names]
+    usual = column_names(model, data, dim=dim)
+    columns = usual if names is None else [str(name) for name in names]
     numbers = np.arange(1, len(X) + 1) if rows is None else np.asarray(rows)
     if len(columns) != dim or len(numbers) != len(X):
         raise ValueError(
             f"names and rows must have {dim} and {len(X)} entries, got {len(columns)} "
             f"and {len(numbers)}"
         )
-    center = getattr(model, "center_", np.zeros(dim))
-    view = View(
-        nameless(inner), columns, center, getattr(model, "scale_", np.ones(dim))
-    )
+    view = View(in_units(model), columns)
     comparison = compare(model, X, random_state, say)
     body = [
         *_data_section(X, columns, notes),
@@ -198,7 +198,7 @@ def _comparison_section(comparison: Comparison, model: Any) -> Iterator[str]:
 
 
 def _model_section(view: View) -> Iterator[str]:
-    weights, means, covariances = parts_of(view.model).in_units(view.center, view.scale)
+    weights, means, covariances = parts_in_units(view.scaled)
     spreads = np.sqrt(np.einsum("kdd->kd", np.asarray(covariances)))
     rows = []
     for k, at in enumerate(zip(means, spreads, strict=True)):
@@ -224,7 +224,7 @@ def _facts(view: View) -> Iterator[str]:
     elif model.sigma_ is None:
         yield type(model.metric_).__name__
     else:
-        units = " in standardised units" * bool(np.any(view.scale != 1.0))
+        units = " in standardised units" * bool(np.any(view.scaled.scale_ != 1.0))
         yield f"Sigma {model.sigma_:.4g}, rho {model.rho_:.4g}{units}"
     gain = model.geometry_gain_
     if np.isfinite(gain):
@@ -248,7 +248,7 @@ def _settings_section(model: Any, command: str | None, seed: int) -> Iterator[st
 
 def _figures(view: View, X: Array, numbers: Any, seed: int) -> Iterator[Figure]:
     """What there is to draw."""
-    model, points = view.model, (X - view.center) / view.scale
+    model, points = view.model, view.in_model(X)
     dim, rows = X.shape[1], f"{len(X)} rows of the data"
     if dim > 2:
         shown = range(MOST_PAIRED)
@@ -272,10 +272,7 @@ def _figures(view: View, X: Array, numbers: Any, seed: int) -> Iterator[Figure]:
 
 def _live(view: View, points: Array, numbers: Any, rows: str) -> Figure:
     """Geodesics, with the row and the component that somebody points at."""
-    count = len(parts_of(view.model).means)
-    shares = np.ones((len(points), 1))
-    if count > 1:
-        shares = view.model.predict_proba(points)
+    shares = responsibilities(view.model, points)
     owners = shares.argmax(axis=1).tolist()
     hover = [
         f"row {row}, component {k}, probability {share:.2f}"
@@ -283,7 +280,7 @@ def _live(view: View, points: Array, numbers: Any, rows: str) -> Figure:
     ]
     caption = f"Geodesics from the means to {rows}, by component"
     draw = partial(live_figure, view, points, owners)
-    return Figure(caption, draw, hover, owners, count)
+    return Figure(caption, draw, hover, owners, shares.shape[1])
 
 
 def _drawn(number: int, figure: Figure) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from land._validation import check_count, check_points
 from land.estimators.drawing import COLORS as COLORS
-from land.estimators.standardized import Parts, parts_of
+from land.estimators.standardized import Parts, column_names, parts_of
 from land.metrics import EuclideanMetric, Metric
 
 Array = NDArray[np.float64]
@@ -62,12 +62,9 @@ def parts_in(model: Any, dim: int | None = None) -> Parts:
 
 def name_axes(ax: Axes, source: Any) -> None:
     """Name axes without a name after the columns of a data frame, or of a model's."""
-    names = getattr(source, "columns", getattr(source, "feature_names_in_", None))
-    if names is None:
-        return
-    for axis, name in zip((ax.xaxis, ax.yaxis), names, strict=False):
+    for axis, name in zip((ax.xaxis, ax.yaxis), column_names(source), strict=False):
         if not axis.get_label_text():
-            axis.set_label_text(str(name), parse_math=False)  # "$" is a dollar
+            axis.set_label_text(name, parse_math=False)  # "$" is a dollar
 
 
 def check_dimensions(found: int, expected: int | None) -> None:
