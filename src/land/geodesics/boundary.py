@@ -18,6 +18,7 @@ from land.geodesics.collocation import (
     split_elements,
 )
 from land.geodesics.equation import forces, linearised
+from land.geodesics.graph import distinct_rows
 from land.geodesics.newton import Finished, finish_curves
 from land.geodesics.relaxation import ROUGH, Boundary, Relaxed, relax_curves
 from land.metrics import Metric
@@ -112,7 +113,8 @@ class _Solver:
     ) -> None:
         self.metric, self.bases, self.targets = metric, bases, targets
         self.tol, self.max_iter = tol, max_iter
-        self.base_tensors = metric.host_tensors(bases)
+        first, which = distinct_rows(bases)  # most often there is one
+        self.base_tensors = metric.host_tensors(bases[first])[which]
         self.end_tensors = metric.host_tensors(targets)
         self.inverse_base = np.asarray(invert(self.base_tensors, bases))
         self.inverse_end = np.asarray(invert(self.end_tensors, targets))
