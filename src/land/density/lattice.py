@@ -167,11 +167,15 @@ def _within(lattice: Lattice, normal: Normal, reach: float) -> Keys:
 def _covariance_root(cloud: Array) -> Array:
     """Root of the covariance of a cloud, kept from being singular.
 
-    By principal axes: where the cloud is turned, lattices turn with it, and so do fits.
+    In a frame at a fixed angle to the principal axes: where the cloud is turned,
+    lattices turn with it, and so do fits. Along the axes, rows of a lattice would lie
+    along the data, on a narrow ridge or beside it.
     """
     variances, axes = principal_axes(cloud)
     size = max(float(variances.mean()), 1e-300)
-    return np.asarray(axes * np.sqrt(variances + 1e-6 * size))
+    dim = len(axes)
+    slant, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((dim, dim)))
+    return np.asarray(axes * np.sqrt(variances + 1e-6 * size) @ slant)
 
 
 def _local_shape(cloud: Array, rng: np.random.Generator) -> Array:
