@@ -25,7 +25,7 @@ AGAINST_N += [(n, "table") for n in (100_000, 1_000_000)]
 # Dimensions, and numbers of data.
 AGAINST_D = [(dim, 1000) for dim in (2, 5, 10, 50, 784)]
 AGAINST_D += [(3, 20_000)]
-SCORED = (10_000, 100_000)
+SCORED = (10_000, 50_000)
 # Data in a square as wide as sigma = 1, rho as a share of the local variance, and the
 # spread of targets and tangents.
 DENSITY, SHARE, SPREAD = 3.0, 0.3, 6.0
