@@ -122,7 +122,7 @@ def against_d(dim: int, n: int) -> dict:
     row = {"data": name, "build_s": time.perf_counter() - start}
     base = data[np.argmin(np.linalg.norm(data - data.mean(axis=0), axis=1))]
     rng = np.random.default_rng(0)
-    few = N_TARGETS if dim * n <= 100_000 else N_TARGETS // 4
+    few = N_TARGETS if dim * n <= 50_000 else N_TARGETS // 4
     targets = data[rng.choice(n, few, replace=False)]
     found = []
     first = seconds(lambda: found.append(land.log_map(metric, base, targets)))
