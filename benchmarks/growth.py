@@ -25,7 +25,7 @@ AGAINST_N += [(n, "table") for n in (100_000, 1_000_000)]
 # Dimensions, and numbers of data.
 AGAINST_D = [(dim, 1000) for dim in (2, 5, 10, 50, 784)]
 AGAINST_D += [(3, 20_000)]
-SCORED = (10_000, 100_000)
+SCORED = (10_000, 50_000)
 # Data in a square as wide as sigma = 1, rho as a share of the local variance, and the
 # spread of targets and tangents.
 DENSITY, SHARE, SPREAD = 3.0, 0.3, 6.0
@@ -122,7 +122,7 @@ def against_d(dim: int, n: int) -> dict:
     row = {"data": name, "build_s": time.perf_counter() - start}
     base = data[np.argmin(np.linalg.norm(data - data.mean(axis=0), axis=1))]
     rng = np.random.default_rng(0)
-    few = N_TARGETS if dim * n <= 100_000 else N_TARGETS // 4
+    few = N_TARGETS if dim * n <= 50_000 else N_TARGETS // 4
     targets = data[rng.choice(n, few, replace=False)]
     found = []
     first = seconds(lambda: found.append(land.log_map(metric, base, targets)))
