@@ -15,9 +15,9 @@ Array = NDArray[np.float64]
 
 # Factors of sigma for one component and for several, in general and for a sharp metric,
 # and the latter's share of the local variance on the data. Sharp values are near the
-# best held-out densities of 13 sets of 300 rows for one component. For several, with 0.6
-# and a share of 0.03 held-out densities of moons, waves and arcs are lower by 0.1, and
-# the adjusted Rand index is 0.68 on average, not 0.84; in half the time.
+# best held-out densities of 13 sets of 300 rows for one component. For several, 0.6 and
+# a share of 0.03 take half the time; in six fits to moons, waves and arcs held-out
+# densities were lower by 0.1, and the adjusted Rand index 0.68 on average, not 0.84.
 _SMOOTH_FACTORS, _SHARP_FACTORS, _SHARP_SHARES = (2.0, 1.0), (1.0, 0.45), (0.1, 0.01)
 # The rho under which an open curve guides geodesics, in units of the sharp one of a
 # single component: of 10 to 80, 20 to 40 are best for a half-ellipse and a helix.
