@@ -53,7 +53,8 @@ def test_a_fit_goes_on_from_an_earlier_one(cloud):
 
 @pytest.mark.parametrize("name", ["LAND", "LANDMixture"])
 def test_a_warm_start_begins_with_the_last_means(name, arc):
-    options = {"sigma": 0.5, "rho": 0.1, "n_samples": 400, "random_state": 0}
+    options = {"sigma": 0.5, "rho": 0.1, "n_samples": 400, "init": "random"}
+    options["random_state"] = 0
     model = getattr(land, name)(**options, tol=1e-2, warm_start=True).fit(arc)
     means, maps = model.history_[-1].means, model.n_log_maps_
     model.fit(arc)

@@ -32,6 +32,9 @@ from land.metrics.bandwidth import automatic_rho, automatic_sigma
 
 Array = NDArray[np.float64]
 
+# The sharp metric has this share of the sharp rho of mixtures: one component has to
+# follow an S all the way.
+_SHARPER = 1.0 / 3.0
 # Share of the flat metric's error that a curved one must reach: by chance its error of
 # the data that it was learned from is less by a few per cent.
 _WORTHWHILE = 0.9
@@ -173,10 +176,10 @@ class GeodesicPCA(
         kind = KINDS[self.metric or "diagonal"]
         sigma = automatic_sigma(data, self._parts, sharp=True)
         rho = automatic_rho(data, sigma, self._parts, kind=kind, sharp=True)
-        sharp = kind(data, sigma, rho)
+        sharp = kind(data, sigma, _SHARPER * rho)
         if len(data) > device().few_tabulated:
             sharp = sharp.tabulated()
-        yield sharp, sigma, rho
+        yield sharp, sigma, _SHARPER * rho
         yield EuclideanMetric(data.shape[1]), math.inf, math.inf
 
     @property

@@ -153,9 +153,10 @@ def goodness_of_fit(
     --------
     >>> import land
     >>> X = land.datasets.make_half_ellipse(50, random_state=0)
-    >>> model = land.LAND(sigma=0.8, rho=0.5, n_samples=200, tol=0.01).fit(X)
-    >>> far = model.sample(10, random_state=0)[0] + [0.0, 2.0]
-    >>> land.inference.goodness_of_fit(model, far, n_draws=20).pvalue < 0.05
+    >>> model = land.LAND(sigma=0.8, rho=0.5, n_samples=200, random_state=0).fit(X)
+    >>> far = model.sample(10, random_state=0)[0] + [0.0, 4.0]
+    >>> tested = land.inference.goodness_of_fit(model, far, n_draws=20, random_state=0)
+    >>> tested.pvalue < 0.05
     True
     """
     if not isinstance(model, RiemannianDensity):

@@ -15,10 +15,11 @@ Array = NDArray[np.float64]
 
 # Factors of sigma for one component and for several, in general and for a sharp metric,
 # and the latter's share of the local variance on the data. Sharp values are near the
-# best held-out densities of 13 sets of 300 rows for one component. For several, 0.6 and
-# a share of 0.03 take half the time; in six fits to moons, waves and arcs held-out
-# densities were lower by 0.1, and the adjusted Rand index 0.68 on average, not 0.84.
-_SMOOTH_FACTORS, _SHARP_FACTORS, _SHARP_SHARES = (2.0, 1.0), (1.0, 0.45), (0.1, 0.01)
+# best held-out densities of 13 sets of 300 rows for one component. For several, 0.45 and
+# a share of 0.01 are better in six fits to moons, waves and arcs: held-out densities by
+# 0.1, the adjusted Rand index 0.84 on average, not 0.68. But they take twice as long
+# there, and six times as long on sleep stages and motion capture.
+_SMOOTH_FACTORS, _SHARP_FACTORS, _SHARP_SHARES = (2.0, 1.0), (1.0, 0.6), (0.1, 0.03)
 # The rho under which an open curve guides geodesics, in units of the sharp one of a
 # single component: of 10 to 80, 20 to 40 are best for a half-ellipse and a helix.
 SMOOTHER = 30.0
@@ -33,7 +34,7 @@ def automatic_sigma(
 
     Twice that for a single component, whose geodesics span all the data: with a narrow
     kernel they would follow noise. A wide one would close gaps between several. A
-    `sharp` metric has half as much, and 0.45 times as much for several components.
+    `sharp` metric has half as much, and 0.6 times as much for several components.
 
     Such neighbourhoods shrink as data accumulate and still hold ever more points.
     Multiplying the data by c multiplies sigma by c. Repeated rows count once.
@@ -59,7 +60,7 @@ def automatic_rho(
 
     The median over the data. Leaving them then makes a way longer by at most sqrt(2).
     Sharp metrics have a tenth of it, and geodesics follow curves all the way round; for
-    several components 0.01 of it, so that gaps between clusters are wide. Multiplying
+    several components 0.03 of it, so that gaps between clusters are wide. Multiplying
     data and sigma by c multiplies rho by c^2.
     """
     points = _some(data, max(1, min(_SAMPLE, AT_ONCE // len(data))))
