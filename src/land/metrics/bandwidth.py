@@ -15,10 +15,10 @@ Array = NDArray[np.float64]
 
 # Factors of sigma for one component and for several, in general and for a sharp metric,
 # and the latter's share of the local variance on the data. Sharp values are near the
-# best held-out densities of 13 sets of 300 rows for one component. For several, 0.45 and
-# a share of 0.01 are better in six fits to moons, waves and arcs: held-out densities by
-# 0.1, the adjusted Rand index 0.84 on average, not 0.68. But they take twice as long
-# there, and six times as long on sleep stages and motion capture.
+# best held-out densities of 13 sets of 300 rows for one component. For several, 0.45
+# and a share of 0.01 are better in six fits to moons, waves and arcs: held-out
+# densities by 0.1, the adjusted Rand index 0.84 on average, not 0.68. But they take
+# twice as long there, and six times as long on sleep stages and motion capture.
 _SMOOTH_FACTORS, _SHARP_FACTORS, _SHARP_SHARES = (2.0, 1.0), (1.0, 0.6), (0.1, 0.03)
 # The rho under which an open curve guides geodesics, in units of the sharp one of a
 # single component: of 10 to 80, 20 to 40 are best for a half-ellipse and a helix.
