@@ -22,6 +22,7 @@ from land.fitting.likelihood import Likelihood, local_model
 from land.fitting.profile import (
     assemble,
     components_at,
+    evaluate,
     move,
     profile,
     second_moment,
@@ -263,3 +264,14 @@ def test_a_fit_goes_on_where_geodesics_computed_anew_differ(arc):
     logs = dataclasses.replace(search.spot.logs, tangents=tangents)
     search.spot = assemble(arc, dataclasses.replace(search.spot, logs=logs))
     assert not climb._agree(arc, model)
+
+
+def test_a_component_of_a_single_row_has_its_constant(arc):
+    """Its data have no extent: without the model's, log C was -700."""
+    alone, covariance = np.eye(100)[3], 0.01 * np.eye(2)
+    (component,) = components_at(arc, [arc.data[3]], [alone])
+    component = dataclasses.replace(component, covariance=covariance)
+    (found,) = evaluate(arc, [component])
+    model = arc.metric, arc.data[3], covariance
+    truth = land.log_constant(*model, n_samples=20_000, random_state=0)
+    assert found.log_constant.value == pytest.approx(truth.value, abs=0.01)

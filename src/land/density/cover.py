@@ -259,21 +259,8 @@ def cover_model(
     tol: float,
     max_iter: int = MAX_ITER,
 ) -> Cover:
-    """Cover the mass of one model, whose data are not known.
-
-    Exp of normal draws shows where it has its mass.
-    """
-    normal = rng.standard_normal((_SETTINGS.cloud, len(mean)))
-    tangents = _SETTINGS.wider * normal @ cholesky(covariance).T
-    arrivals = exp_map(metric, mean, tangents, tol=ROUGH_TOL)
-    cloud = arrivals.points[arrivals.converged]
-    if not len(cloud):
-        raise ValueError(
-            "covariance is too large for the metric: no geodesic to where the mass is "
-            "could be followed; try a smaller one"
-        )
-    check_reach(metric, mean, cloud, max_iter)
-    logs = log_map(metric, mean, cloud, tol=ROUGH_TOL, max_iter=max_iter)
+    """Cover the mass of one model, whose data are not known."""
+    cloud, logs = cloud_of(metric, mean, covariance, rng, max_iter)
 
     def map_points(
         means: Sequence[Array], points: Sequence[Array], near: Sequence[LogMap]
@@ -294,6 +281,27 @@ def cover_model(
         tail,
     )
     return cover
+
+
+def cloud_of(
+    metric: Metric,
+    mean: Array,
+    covariance: Array,
+    rng: np.random.Generator,
+    max_iter: int = MAX_ITER,
+) -> tuple[Array, LogMap]:
+    """Points that show where a model has its mass, Exp of normal draws; their logs."""
+    normal = rng.standard_normal((_SETTINGS.cloud, len(mean)))
+    tangents = _SETTINGS.wider * normal @ cholesky(covariance).T
+    arrivals = exp_map(metric, mean, tangents, tol=ROUGH_TOL)
+    cloud = arrivals.points[arrivals.converged]
+    if not len(cloud):
+        raise ValueError(
+            "covariance is too large for the metric: no geodesic to where the mass is "
+            "could be followed; try a smaller one"
+        )
+    check_reach(metric, mean, cloud, max_iter)
+    return cloud, log_map(metric, mean, cloud, tol=ROUGH_TOL, max_iter=max_iter)
 
 
 def check_reach(metric: Metric, mean: Array, points: Array, max_iter: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from land.density.cover import Cover, extend_covers, place_covers
+from land.density.cover import Cover, cloud_of, extend_covers, place_covers
 from land.density.nodes import Nodes, invert, normal_constant, summarise
 from land.fitting.covariance import bounded_covariance, solve_precision
 from land.fitting.estimate import Component, Estimate, matters, usable_tangents
@@ -220,24 +220,34 @@ def _covers(
     components have. Points of `final` constants are such that no fit has adapted itself
     to.
     """
-    members = [
-        np.flatnonzero(
-            (c.weights > _SETTINGS.in_cloud * c.weights.max()) & c.logs.converged
-        )
-        for c in components
-    ]
+    clouds = [_cloud(problem, each) for each in components]
     return place_covers(
         problem.metric,
         [each.mean for each in components],
         [each.precision for each in components],
-        [problem.data[own] for own in members],
-        [c.logs.take(own) for own, c in zip(members, components, strict=True)],
+        [points for points, _ in clouds],
+        [logs for _, logs in clouds],
         n_points or problem.n_points or problem.points_on_the_way,
         problem.map_points,
         np.random.default_rng([problem.seed, int(final)]),
         _SETTINGS.final_tail if final else problem.tail,
         [each.cover for each in components],
     )
+
+
+def _cloud(problem: FitProblem, component: Component) -> tuple[Array, LogMap]:
+    """Points where a component has its mass, with their log maps.
+
+    They are its data. If these have no extent in some direction, as a single row, they
+    do not tell how far the mass reaches: then the covariance does.
+    """
+    shares, logs = component.weights / component.weights.max(), component.logs
+    own = np.flatnonzero((shares > _SETTINGS.in_cloud) & logs.converged)
+    points = problem.data[own]
+    if np.linalg.matrix_rank(points - component.mean) == problem.metric.dim:
+        return points, logs.take(own)
+    rng = np.random.default_rng(problem.seed)
+    return cloud_of(problem.metric, component.mean, component.covariance, rng)
 
 
 def _step(
