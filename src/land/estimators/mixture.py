@@ -81,8 +81,6 @@ class LANDMixture(RiemannianDensity):
 
     Attributes
     ----------
-    n_components_ : int
-        Number of components K, of those that are left with ``prune=True``.
     weights_ : ndarray of shape (K,)
     means_ : ndarray of shape (K, D)
     covariances_, precisions_ : ndarray of shape (K, D, D)
@@ -110,7 +108,7 @@ class LANDMixture(RiemannianDensity):
 
     @property
     def n_components_(self) -> int:
-        """Number of components of the fitted model."""
+        """Number of components of the fitted model, fewer where some were pruned."""
         return len(self.weights_)
 
     def fit_predict(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any:
