@@ -1,9 +1,8 @@
 """Batched initial value problems: Dormand-Prince 8(5,3) with a step size per item.
 
 All geodesics advance together, each with its own time and step size; those that have
-arrived leave the batch. Diffrax has the same method, but vectorised over single
-geodesics, which costs several times more per evaluation of a learned metric
-(docs/numerics).
+arrived leave the batch. Diffrax under vmap is as fast (docs/performance), but would be
+one more dependency, and compiles for every number of geodesics.
 """
 
 from __future__ import annotations
